@@ -43,7 +43,10 @@ static enum status check_outputs(const struct cli_evaluation *e, struct status_w
     if (!status)
         status = cli_outputs_check(outputs, N_FILES, texts, 2, why);
     const char *option = e->model_option ? e->model_option : "-m";
-    return status ? status : cli_outputs_check_list(outputs, N_FILES, option, &e->model_paths, why);
+    if (!status)
+        status = cli_outputs_check_list(outputs, N_FILES, option, &e->model_paths, why);
+    return status ? status
+                  : cli_outputs_check_list(outputs, N_FILES, e->more_option, &e->more_inputs, why);
 }
 
 /** Nor a part of an open model, whose path names only one of them. */

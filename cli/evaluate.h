@@ -123,8 +123,10 @@ struct cli_evaluation {
     const struct cli_evaluate_settings *settings;
     const char *name; /* of the evaluator, in the journal */
     struct cli_named_file inputs[CLI_MAX_INPUTS];
-    struct cli_list model_paths;          /* further inputs, each a -m or what follows */
-    const char *model_option;             /* NULL: -m */
+    struct cli_list model_paths; /* further inputs, each a -m or what follows */
+    const char *model_option;    /* NULL: -m */
+    struct cli_list more_inputs; /* each a `more_option` */
+    const char *more_option;
     struct cli_list text_paths;           /* of documents, by `open`: each a -f */
     const struct cli_text_settings *text; /* -f and -bf, which are inputs, too; or NULL */
     const char *model_file, *text_file; /* their names in results, or NULL; that of `text` is set */

@@ -9,6 +9,7 @@
 #include "eval/metrics/kld.h"
 #include "eval/metrics/per_token.h"
 #include "eval/metrics/perplexity.h"
+#include "eval/metrics/runs/noise.h"
 #include "eval/metrics/stop.h"
 #include "eval/metrics/table.h"
 #include "eval/race/race.h"

@@ -17,33 +17,43 @@ enum status cli_against_check(const struct cli_check_settings *s, struct status_
     return STATUS_OK;
 }
 
+enum status cli_check_open_other(struct cli_base *out, const char *path, const struct cli_check *c,
+                                 struct status_why *why)
+{
+    enum status status = cli_base_check_logits(path, why);
+    return status ? status : cli_base_open(out, path, &c->settings->evaluate, why);
+}
+
+enum status cli_check_lay_other(struct cli_base *other, struct eval_table *table,
+                                const struct cli_check *c, struct status_why *why)
+{
+    const struct eval_plan *plan = &c->windows.plan;
+    enum status status = eval_logits_check_same(&c->recorded.logits, &other->logits,
+                                                plan->options.skip_windows, plan->n_windows, why);
+    if (!status)
+        status = other->kind->check(other, c->model.model, NULL, why);
+    if (!status)
+        status = other->kind->use(other, plan, false, why);
+    return status ? status : eval_table_make_for(table, EVAL_N_PAIR_COLUMNS, plan, why);
+}
+
 enum status cli_against_open(struct cli_check *c, struct status_why *why)
 {
-    const struct cli_check_settings *s = c->settings;
-    if (!s->against)
-        return STATUS_OK;
-    enum status status = cli_base_check_logits(s->against, why);
-    return status ? status : cli_base_open(&c->against.recorded, s->against, &s->evaluate, why);
+    const char *path = c->settings->against;
+    return path ? cli_check_open_other(&c->against.recorded, path, c, why) : STATUS_OK;
 }
 
 enum status cli_against_lay(struct cli_check *c, struct status_why *why)
 {
     if (!c->settings->against)
         return STATUS_OK;
-    struct cli_base *old = &c->against.recorded;
-    const struct eval_plan *plan = &c->windows.plan;
-    enum status status = eval_logits_check_same(&c->recorded.logits, &old->logits,
-                                                plan->options.skip_windows, plan->n_windows, why);
-    if (!status)
-        status = old->kind->check(old, c->model.model, NULL, why);
-    if (!status)
-        status = old->kind->use(old, plan, false, why);
-    if (!status && plan->n_windows < 2)
+    enum status status = cli_check_lay_other(&c->against.recorded, &c->against.table, c, why);
+    if (!status && c->windows.plan.n_windows < 2)
         status = status_fail(why, STATUS_USAGE,
                              "--against: %s has one window to compare; an interval takes two or "
                              "more",
                              c->recorded.path);
-    return status ? status : eval_table_make_for(&c->against.table, EVAL_N_PAIR_COLUMNS, plan, why);
+    return status;
 }
 
 void cli_against_close(struct cli_check *c)
@@ -76,9 +86,10 @@ static enum status compare(struct eval_against_result *out, const struct cli_che
         .exact = &tables[0],
         .a = &tables[1],
         .b = &c->against.table,
-        .same_bits = eval_check_same_bits(c->check, &c->against.table),
+        .same_bits = eval_check_same_bits(c->check, 0, &c->against.table),
         .resolve = c->settings->resolve,
         .rounding = rounding_of(c, a, b, n_tokens),
+        .noise = c->noise.judges ? c->noise.difference : (double)NAN,
     };
     return eval_against(out, &task, why);
 }

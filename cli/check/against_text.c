@@ -82,10 +82,16 @@ const char *cli_against_sentence(char out[CLI_AGAINST_BYTES], const struct cli_c
             r->kld.n, status_plural(r->kld.n));
         break;
     case EVAL_AGAINST_NO_DIFFERENCE:
-        add(&line,
-            "no difference between %s and %s: |%.3e| <= %.1e nats per token, which %zu windows "
-            "resolve",
-            new, old, r->kld.value, r->resolution, r->kld.n);
+        if (c->noise.judges && r->resolution <= c->noise.difference)
+            add(&line,
+                "no difference between %s and %s: |%.3e| <= %.1e nats per token, which runs of one "
+                "program differ by",
+                new, old, r->kld.value, r->resolution);
+        else
+            add(&line,
+                "no difference between %s and %s: |%.3e| <= %.1e nats per token, which %zu windows "
+                "resolve",
+                new, old, r->kld.value, r->resolution, r->kld.n);
         break;
     case EVAL_AGAINST_FURTHER:
     case EVAL_AGAINST_CLOSER:

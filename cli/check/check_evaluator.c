@@ -27,7 +27,9 @@ static enum status open_files(struct cli_check *c, struct status_why *why)
         status = c->recorded.kind->check(&c->recorded, c->model.model, NULL, why);
     if (!status)
         status = cli_fits_open(c, why);
-    return status ? status : cli_against_open(c, why);
+    if (!status)
+        status = cli_against_open(c, why);
+    return status ? status : cli_again_open(c, why);
 }
 
 static enum status lay_windows(struct cli_check *c, struct status_why *why)
@@ -42,7 +44,9 @@ static enum status lay_windows(struct cli_check *c, struct status_why *why)
         status = c->recorded.kind->use(&c->recorded, &c->windows.plan, false, why);
     if (!status)
         status = cli_windows_make_tables(&c->windows, c->n_fits, why);
-    return status ? status : cli_against_lay(c, why);
+    if (!status)
+        status = cli_against_lay(c, why);
+    return status ? status : cli_again_lay(c, why);
 }
 
 static enum status open(void *self, struct status_why *why)
@@ -54,6 +58,8 @@ static enum status open(void *self, struct status_why *why)
     enum status status = open_files(c, why);
     if (!status)
         status = lay_windows(c, why);
+    if (!status)
+        status = cli_check_list_others(c, why);
     if (status)
         return status;
     struct eval_check_task check = {
@@ -64,7 +70,8 @@ static enum status open(void *self, struct status_why *why)
         .stream = &c->windows.stream,
         .recorded = &c->recorded.source,
         .reach = eval_logits_reach(c->recorded.step),
-        .against = c->settings->against ? &c->against.recorded.source : NULL,
+        .others = c->sources,
+        .n_others = c->n_others,
     };
     status = eval_check_open(&c->check, &check, why);
     if (status)
@@ -87,6 +94,9 @@ static void close(void *self)
     eval_check_close(c->check);
     cli_windows_close(&c->windows);
     cli_against_close(c);
+    cli_again_close(c);
+    free(c->sources);
+    free(c->others);
     cli_fits_close(c);
     cli_model_close(&c->model);
     cli_base_close(&c->recorded);
@@ -95,8 +105,7 @@ static void close(void *self)
 static void unit_done(void *self, size_t w)
 {
     struct cli_check *c = self;
-    struct eval_check_tables tables = {c->windows.tables, c->windows.units.n_tables,
-                                       c->settings->against ? &c->against.table : NULL};
+    struct eval_check_tables tables = {c->windows.tables, c->windows.units.n_tables, c->others};
     eval_check_window(c->check, &tables, w);
     cli_against_window(c, w);
 }
@@ -124,7 +133,8 @@ static enum status measure_budget(struct cli_check *c, struct status_why *why)
                                    .e = &c->e,
                                    .windows = &c->windows,
                                    .complete = c->result.kld.complete,
-                                   .beyond = c->result.beyond};
+                                   .beyond = c->result.beyond,
+                                   .noise = c->noise.judges ? c->noise.of_budget : 0};
     return cli_budget_measure(&c->budget, &task, why);
 }
 
@@ -137,6 +147,8 @@ static enum status summarise(void *self, struct status_why *why)
         eval_check_summarise(&c->result, c->check, c->windows.tables, n_worst, why);
     if (!status)
         status = cli_fits_summarise(c, why);
+    if (!status)
+        status = cli_again_summarise(c, why);
     if (!status)
         status = cli_against_summarise(c, why);
     if (!status)
@@ -272,6 +284,8 @@ static enum status check_recording(const struct cli_check_settings *s, struct st
                                               {"--against", s->against}},
                                    .model_paths = s->others,
                                    .model_option = "--or",
+                                   .more_inputs = s->again,
+                                   .more_option = "--again",
                                    .outputs = {{"--per-token", s->per_token_file, BASE_TOKENS,
                                                 .write = cli_check_write_table}}};
     status = cli_evaluate(&c->e, why);
@@ -335,15 +349,16 @@ static const struct cli_rule rules[] = {
     {"--resolve --markdown", CLI_NEEDS, "--against"},
     {"-c --chunks --chunk-from --state --max-kld", CLI_NEEDS, "-f",
      "without a text the files alone are compared", 1 << FOLDER},
-    {"--against --resolve --max-beyond --activations --markdown --per-token --context-curve "
+    {"--against --again --resolve --max-beyond --activations --markdown --per-token "
+     "--context-curve "
      "--context-bins --worst --trace-worst --dry-run",
      CLI_ONLY, .modes = 1 << RECORDING},
     {"-c --chunks --chunk-from -b", CLI_ONLY, .modes = 1 << RECORDING | 1 << FOLDER},
     {"--or --strict --hash-model", CLI_ONLY, .modes = 1 << RECORDING | 1 << URL | 1 << LOGPROBS},
     {"--max-kld", CLI_ONLY, .modes = 1 << RECORDING | 1 << FOLDER | 1 << URL | 1 << LOGPROBS},
     {"-f", CLI_ONLY, .modes = 1 << FOLDER | 1 << URL},
-    {"--chat-template --lengths --concurrency --requests --api-key-file --timeout", CLI_ONLY,
-     .modes = 1 << URL},
+    {"--chat-template --lengths --concurrency --requests --repeat --api-key-file --timeout",
+     CLI_ONLY, .modes = 1 << URL},
     {"--api --passes --max-rms", CLI_ONLY, .modes = 1 << URL | 1 << LOGPROBS},
     {"--state", CLI_ONLY, .modes = 1 << RECORDING | 1 << FOLDER | 1 << URL},
     {EVALUATION, CLI_ONLY, NULL, "the types of tensors alone are compared",
@@ -386,6 +401,10 @@ static const struct cli_option options[] = {
      "first one is further from exact than this one, by how much and where, over pairs of windows; "
      "the exit code is 1 if it is",
      AT(against)},
+    {"--again", CLI_EACH, "FILE",
+     "a recording of the same program once more, with another -ub, -t, -ngl or in another run: the "
+     "command says how far its runs are apart, and judges by it; may be given several times",
+     AT(again)},
     {"--or", CLI_EACH, "FILE",
      "another model that may have been recorded, or may be served: the command says which of them "
      "fits best; may be given several times",
@@ -448,7 +467,8 @@ const struct cli_command cli_command_check = {
         "comes from the file's 16 bits. Its first line is a verdict: the first windows are\n"
         "evaluated twice more, exactly and as llama.cpp rounds on a CPU, and what that rounding\n"
         "makes is the budget of a recording. With --against, the command says which of two\n"
-        "recordings is further from exact.\n\n"
+        "recordings is further from exact. With --again, it says how far the runs of one program\n"
+        "are apart.\n\n"
         "FOLDER is a published checkpoint: the command says whether MODEL is what its\n"
         "conversion should be, and whether both chat templates make the same prompts. GGUF is\n"
         "another file, whose tokens and prompts alone are compared. URL is a running server:\n"

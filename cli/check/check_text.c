@@ -117,6 +117,7 @@ static void print_all(const struct cli_check *c)
 {
     const struct eval_kld_result *r = &c->result.kld;
     print_divergence(&c->result);
+    cli_again_print(c);
     cli_budget_print(&c->budget);
     print_nll(&c->result);
     if (c->settings->divergence.curve.wanted)
@@ -137,6 +138,8 @@ static void print_end(void *self)
     const struct cli_check *c = self;
     const struct eval_kld_result *r = &c->result.kld;
     char sentence[CLI_AGAINST_BYTES], verdict[CLI_BUDGET_BYTES];
+    if (c->settings->again.n && r->n_windows)
+        printf("%s\n\n", cli_again_sentence(sentence, c));
     if (c->settings->against && r->n_windows)
         printf("%s\n\n", cli_against_sentence(sentence, c));
     if (!c->settings->markdown && r->n_windows)

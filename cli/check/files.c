@@ -101,6 +101,9 @@ static void add_further(struct base_json *json, const struct cli_check *c)
 {
     if (c->settings->against)
         base_json_text(json, json->root, "against", c->against.recorded.id);
+    cJSON *again = c->settings->again.n ? base_json_list(json, json->root, "again") : NULL;
+    for (size_t i = 0; i < c->settings->again.n; i++)
+        base_json_text(json, again, NULL, c->noise.runs[i].recorded.id);
     cJSON *others = c->n_fits > 1 ? base_json_list(json, json->root, "others") : NULL;
     for (size_t i = 1; i < c->n_fits; i++)
         cli_json_add_model(json, base_json_object(json, others, NULL), "model", c->fits[i].model,
@@ -128,6 +131,7 @@ static void add_result(const void *self, struct base_json *json)
     if (c->result.kld.n_worst)
         add_worst(json, c);
     cli_fits_add_json(json, c);
+    cli_again_add_json(json, c);
     cli_against_add_json(json, c);
 }
 
@@ -137,6 +141,9 @@ static void add_files(const void *self, struct base_json *json, cJSON *run)
     base_json_text(json, run, "base_file", c->recorded.path);
     if (c->settings->against)
         base_json_text(json, run, "against_file", c->settings->against);
+    cJSON *again = c->settings->again.n ? base_json_list(json, run, "again_files") : NULL;
+    for (size_t i = 0; i < c->settings->again.n; i++)
+        base_json_text(json, again, NULL, c->settings->again.items[i]);
     cJSON *others = c->n_fits > 1 ? base_json_list(json, run, "or_files") : NULL;
     for (size_t i = 1; i < c->n_fits; i++)
         base_json_text(json, others, NULL, c->fits[i].model->path);

@@ -23,8 +23,10 @@ static const char *reason_against(const struct cli_budget_task *t)
 enum status cli_budget_measure(struct cli_budget *out, const struct cli_budget_task *t,
                                struct status_why *why)
 {
-    *out = (struct cli_budget){
-        .recorded = t->recorded->path, .model = t->model->path, .rule = {.engine = ACT_LLAMA_CPU}};
+    *out = (struct cli_budget){.recorded = t->recorded->path,
+                               .model = t->model->path,
+                               .rule = {.engine = ACT_LLAMA_CPU},
+                               .beyond = t->beyond};
     const char *reason = reason_against(t);
     if (t->activations)
         out->rule = *t->activations;
@@ -38,7 +40,8 @@ enum status cli_budget_measure(struct cli_budget *out, const struct cli_budget_t
                                    .plan = &t->windows->plan,
                                    .stream = &t->windows->stream,
                                    .recorded = &t->recorded->source,
-                                   .reach = eval_logits_reach(t->recorded->step)};
+                                   .reach = eval_logits_reach(t->recorded->step),
+                                   .noise = t->noise};
     size_t n = act_budget_windows(task.plan);
     cli_say("assay: the budget: %zu of %zu window%s once more, exactly and as %s\n", n,
             task.plan->n_windows, status_plural(task.plan->n_windows), act_rule_name(&out->rule));
@@ -69,7 +72,8 @@ static void say_size(char out[512], const struct cli_budget *b)
 {
     const struct act_budget *f = &b->figures;
     double beyond = f->recorded, times = f->recorded / f->kld;
-    bool later = b->verdict == ACT_DIFFERS && times <= act_budget_slack;
+    bool judged = b->verdict == ACT_DIFFERS || b->verdict == ACT_CANNOT_TELL;
+    bool later = judged && times <= act_budget_slack;
     char first[96] = "";
     if (later) {
         snprintf(first, sizeof first, " (the first %zu window%s have %.2f times)", f->n_windows,
@@ -104,7 +108,13 @@ const char *cli_budget_sentence(char out[CLI_BUDGET_BYTES], const struct cli_bud
     base_printable_text(model, sizeof model, b->model);
     base_printable_text(why_not, sizeof why_not, b->why_not.text);
     say_size(size, b);
-    if (b->verdict == ACT_CANNOT_TELL)
+    bool of_noise =
+        b->verdict == ACT_CANNOT_TELL && b->figures.kld > 0 && b->figures.noise > b->figures.kld;
+    if (of_noise)
+        snprintf(out, CLI_BUDGET_BYTES,
+                 "cannot tell whether %s is of %s: %s, and %.2f times one run's noise", recorded,
+                 model, size, b->figures.recorded / b->figures.noise);
+    else if (b->verdict == ACT_CANNOT_TELL)
         snprintf(out, CLI_BUDGET_BYTES, "cannot tell whether %s is of %s: there is no budget: %s",
                  recorded, model, *why_not ? why_not : "that engine rounds nothing of this model");
     else if (b->verdict == ACT_OTHER_ROUNDING)
@@ -146,6 +156,7 @@ void cli_budget_add_json(struct base_json *json, cJSON *parent, const struct cli
     base_json_real(json, o, "kld", measured ? f->kld : none);
     base_json_real(json, o, "recorded", measured ? f->recorded : none);
     base_json_real(json, o, "simulated_recorded", measured ? f->simulated_recorded : none);
+    base_json_real(json, o, "noise", measured && f->noise > 0 ? f->noise : none);
     base_json_real(json, o, "times", measured ? f->recorded / f->kld : none);
     base_json_real(json, o, "shared", measured ? act_budget_shared(f) : none);
 }

@@ -25,6 +25,7 @@ struct cli_budget_task {
     const struct cli_windows *windows;
     bool complete; /* the run before was whole; else nothing is measured */
     double beyond; /* as act_budget_judge has it; NaN: not known */
+    double noise;  /* as of struct act_budget_task */
 };
 
 /**

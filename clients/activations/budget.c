@@ -226,7 +226,7 @@ enum status act_budget_measure(struct act_budget *out, const struct act_budget_t
                                struct status_why *why)
 {
     assert(t->recorded->kind == EVAL_ROWS_CODES);
-    *out = (struct act_budget){.n_windows = act_budget_windows(t->plan)};
+    *out = (struct act_budget){.n_windows = act_budget_windows(t->plan), .noise = t->noise};
     out->n_tokens = out->n_windows * t->plan->n_scored;
     struct kern_description described = kern_describe(t->backend);
     if (described.own_memory)
@@ -283,12 +283,18 @@ const char *act_verdict_name(enum act_verdict verdict)
     return names[verdict];
 }
 
+/** Whether this much explains what is beyond the file. */
+static bool is_within(double most, const struct act_budget *b, double beyond)
+{
+    return b->recorded <= act_budget_slack * most && !(beyond > whole_slack * most);
+}
+
 enum act_verdict act_budget_judge(const struct act_budget *b, double beyond)
 {
     if (!(b->kld > least_budget))
         return ACT_CANNOT_TELL;
-    if (!(b->recorded <= act_budget_slack * b->kld) || beyond > whole_slack * b->kld)
-        return ACT_DIFFERS;
+    if (!is_within(b->kld, b, beyond))
+        return is_within(b->noise, b, beyond) ? ACT_CANNOT_TELL : ACT_DIFFERS;
     bool tells =
         !act_budget_is_small(b) && !(fmax(b->recorded, beyond) < act_budget_close * b->kld);
     return tells && !(act_budget_shared(b) >= least_shared) ? ACT_OTHER_ROUNDING : ACT_AGREES;

@@ -26,6 +26,7 @@ struct act_budget_task {
     const struct eval_stream *stream;
     const struct eval_row_source *recorded; /* of that plan; of kind EVAL_ROWS_CODES, not cut */
     double reach;                           /* of its codes: eval_logits_reach() */
+    double noise;                           /* as of struct act_budget, of the first windows */
 };
 
 /** Mean divergences in nats; those from a recording are beyond what the file's 16 bits make. */
@@ -33,6 +34,7 @@ struct act_budget {
     double kld;                /* KL(exact || simulated): the budget */
     double recorded;           /* KL(exact || recorded) */
     double simulated_recorded; /* KL(simulated || recorded) */
+    double noise; /* what runs of the program differ by, each one's part; 0: not known */
     size_t n_windows, n_tokens;
 };
 
@@ -62,7 +64,9 @@ bool act_budget_is_small(const struct act_budget *b);
 extern const double act_budget_slack, act_budget_close;
 
 enum act_verdict {
-    ACT_CANNOT_TELL, /* the simulation rounds nothing: there is nothing to hold the recording to */
+    /* The simulation rounds nothing, so that there is nothing to hold the recording to; or it is
+       beyond the budget, and no more than the program's own noise. */
+    ACT_CANNOT_TELL,
     ACT_AGREES,
     ACT_OTHER_ROUNDING, /* as large as the budget, but not this model's, or not this engine's */
     ACT_DIFFERS         /* by more than the budget allows */

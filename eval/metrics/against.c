@@ -239,9 +239,9 @@ enum status eval_against(struct eval_against_result *out, const struct eval_agai
     free_sums(&s);
     if (status)
         return status;
-    out->resolution = isnan(out->kld.half_width)
-                          ? (double)NAN
-                          : fmax(out->kld.half_width, fmax(t->resolve / 2, t->rounding));
+    out->resolution = isnan(out->kld.half_width) ? (double)NAN
+                                                 : fmax(fmax(out->kld.half_width, t->noise),
+                                                        fmax(t->resolve / 2, t->rounding));
     if (!isnan(t->resolve))
         out->n_needed = eval_paired_needed(&out->kld, t->resolve);
     out->verdict = judge(out, t);

@@ -44,6 +44,7 @@ struct eval_against_task {
     bool same_bits;  /* both recordings are the same, to the bit */
     double resolve;  /* a difference that is to be found, in nats; NaN: none was named */
     double rounding; /* by which the exact evaluation's own rounding may move it; NaN: not known */
+    double noise;    /* by which runs of one program differ; NaN: not known */
 };
 
 enum eval_against_verdict {
@@ -95,8 +96,8 @@ struct eval_against_result {
 
 /**
  * Over the windows that both have finished. A difference is told from 0 where it is above the half
- * width of its interval, half of what is to be found, and the rounding. Fails: STATUS_MEMORY. Cost:
- * O(scored tokens).
+ * width of its interval, half of what is to be found, the rounding and the noise. Fails:
+ * STATUS_MEMORY. Cost: O(scored tokens).
  */
 enum status eval_against(struct eval_against_result *out, const struct eval_against_task *task,
                          struct status_why *why);

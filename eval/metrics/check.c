@@ -2,9 +2,12 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
+#include "eval/metrics/runs/records.h"
 #include "kernels/backend.h"
 #include "kernels/scoring.h"
 
@@ -21,9 +24,10 @@ struct row {
     struct eval_check_floor floor;
 };
 
-/** What is kept of a row of the second recording. */
-struct against {
-    double same; /* 1: its record has the bits of the first one's */
+/** What is kept of a row of another recording. */
+struct other {
+    double same;  /* 1: its record has the bits of the first one's */
+    double apart; /* KL(first || this), both divided by their sums */
     double columns[EVAL_N_PAIR_COLUMNS];
 };
 
@@ -42,10 +46,11 @@ struct eval_check {
     struct eval_check_task task;
     struct eval_row_source source;
     struct eval_row_sink sink;
-    struct row *rows;        /* of the plan */
-    struct against *against; /* of the plan; NULL: there is no second recording */
-    struct {                 /* of both recordings, last */
-        const char *records, *against;
+    struct row *rows;     /* of the plan */
+    size_t n_rows;        /* of the plan */
+    struct other *others; /* [task.n_others][n_rows] */
+    struct {              /* of all recordings, last */
+        const char *records, **others;
         size_t first, n_rows;
     } taken;
     struct scratch scratch;
@@ -66,30 +71,40 @@ static size_t hidden_bytes(const struct eval_check *c)
     return model_head(c->task.model)->n_cols * sizeof(float);
 }
 
+/** The recording, then the others. */
+static const struct eval_row_source *source_of(const struct eval_check *c, size_t i)
+{
+    return i ? c->task.others[i - 1] : c->task.recorded;
+}
+
 static void expect(void *user, size_t first, size_t n_rows)
 {
     const struct eval_check *c = user;
-    const struct eval_row_source *sources[] = {c->task.recorded, c->task.against};
-    for (size_t i = 0; i < 2; i++)
-        if (sources[i] && sources[i]->expect)
-            sources[i]->expect(sources[i]->user, first, n_rows);
+    for (size_t i = 0; i <= c->task.n_others; i++) {
+        const struct eval_row_source *source = source_of(c, i);
+        if (source->expect)
+            source->expect(source->user, first, n_rows);
+    }
 }
 
 /**
- * The rows of both recordings: the sink gets the exact ones of the same range next, in the same
+ * The rows of all recordings: the sink gets the exact ones of the same range next, in the same
  * turn, while other backends may call `expect`.
  */
 static enum status take_rows(void *user, size_t first, size_t n_rows, const void **rows,
                              struct status_why *why)
 {
     struct eval_check *c = user;
-    const struct eval_row_source *recorded = c->task.recorded, *against = c->task.against;
-    const void *others = NULL;
-    enum status status = recorded->rows(recorded->user, first, n_rows, rows, why);
-    if (!status && against)
-        status = against->rows(against->user, first, n_rows, &others, why);
-    c->taken.records = status ? NULL : *rows;
-    c->taken.against = others;
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i <= c->task.n_others && !status; i++) {
+        const struct eval_row_source *source = source_of(c, i);
+        const void *found = NULL;
+        status = source->rows(source->user, first, n_rows, &found, why);
+        if (i)
+            c->taken.others[i - 1] = found;
+        else
+            *rows = c->taken.records = found;
+    }
     c->taken.first = first;
     c->taken.n_rows = n_rows;
     return status;
@@ -110,11 +125,12 @@ static enum status check_rows(void *user, size_t first, size_t n_rows,
 static enum status unchanged(void *user, struct status_why *why)
 {
     const struct eval_check *c = user;
-    const struct eval_row_source *sources[] = {c->task.recorded, c->task.against};
     enum status status = STATUS_OK;
-    for (size_t i = 0; i < 2 && !status; i++)
-        if (sources[i] && sources[i]->unchanged)
-            status = sources[i]->unchanged(sources[i]->user, why);
+    for (size_t i = 0; i <= c->task.n_others && !status; i++) {
+        const struct eval_row_source *source = source_of(c, i);
+        if (source->unchanged)
+            status = source->unchanged(source->user, why);
+    }
     return status;
 }
 
@@ -196,15 +212,17 @@ static enum status score_own(struct eval_check *c, const struct exact *e, struct
     return status;
 }
 
-/** Keep of row `first + i` what a table of pairs has of it. same: as the first recording has it. */
-static void keep_against(struct eval_check *c, const struct exact *e, size_t i, bool same)
+/** Keep of row `first + i` what a table of pairs has of it. record: the first recording's. */
+static void keep_other(struct eval_check *c, const struct exact *e, size_t k, size_t i,
+                       const char *record, const char *other)
 {
     const struct scratch *s = &c->scratch;
     const struct kern_row_score *rows = &s->rows[i], *exact = &s->rows[e->n_rows + i];
     const struct kern_pair_score *pair = &s->pairs[e->n_rows + i];
-    struct against *a = &c->against[e->first + i];
+    struct other *a = &c->others[k * c->n_rows + e->first + i];
     double log_sum = rows->max_logit + rows->log_sum;
-    a->same = same;
+    a->same = memcmp(record, other, record_bytes(c)) == 0;
+    a->apart = a->same > 0 ? 0 : eval_records_apart(record, other, n_vocab(c));
     a->columns[EVAL_LOG_PROB] = s->target_scores[i].log_prob;
     a->columns[EVAL_RANK] = s->target_scores[i].rank;
     a->columns[EVAL_ENTROPY] = rows->entropy;
@@ -218,19 +236,19 @@ static void keep_against(struct eval_check *c, const struct exact *e, size_t i, 
     a->columns[EVAL_BASE_TOP] = -exact->log_sum;
 }
 
-/** Score these rows against the second recording. */
-static enum status score_against(struct eval_check *c, const struct exact *e,
-                                 struct status_why *why)
+/** Score these rows against the k-th of the other recordings. */
+static enum status score_other(struct eval_check *c, const struct exact *e, size_t k,
+                               struct status_why *why)
 {
-    const struct eval_row_source *against = c->task.against;
+    const struct eval_row_source *other = c->task.others[k];
     assert(e->first >= c->taken.first && e->first + e->n_rows <= c->taken.first + c->taken.n_rows);
     size_t n = record_bytes(c), at = (e->first - c->taken.first) * n;
-    const char *first = c->taken.records + at, *second = c->taken.against + at;
-    enum status status = score_records(c, e, (const uint16_t *)(const void *)second, why);
-    if (!status && against->check)
-        status = against->check(against->user, e->first, e->n_rows, c->scratch.rows, why);
+    const char *record = c->taken.records + at, *found = c->taken.others[k] + at;
+    enum status status = score_records(c, e, (const uint16_t *)(const void *)found, why);
+    if (!status && other->check)
+        status = other->check(other->user, e->first, e->n_rows, c->scratch.rows, why);
     for (size_t i = 0; i < e->n_rows && !status; i++)
-        keep_against(c, e, i, memcmp(first + i * n, second + i * n, n) == 0);
+        keep_other(c, e, k, i, record + i * n, found + i * n);
     return status;
 }
 
@@ -248,8 +266,8 @@ static enum status take_hidden(void *user, struct kern_backend *backend, size_t 
         set_targets(c, &e);
         if (!status)
             status = score_own(c, &e, why);
-        if (!status && c->against)
-            status = score_against(c, &e, why);
+        for (size_t k = 0; k < c->task.n_others && !status; k++)
+            status = score_other(c, &e, k, why);
     }
     return status;
 }
@@ -257,7 +275,7 @@ static enum status take_hidden(void *user, struct kern_backend *backend, size_t 
 /* What is kept of a row is all numbers. */
 enum {
     ROW_DOUBLES = sizeof(struct row) / sizeof(double),
-    AGAINST_DOUBLES = sizeof(struct against) / sizeof(double)
+    OTHER_DOUBLES = sizeof(struct other) / sizeof(double)
 };
 
 static enum status save_rows(void *user, size_t w, double *state, struct status_why *why)
@@ -266,8 +284,9 @@ static enum status save_rows(void *user, size_t w, double *state, struct status_
     const struct eval_check *c = user;
     size_t n = c->task.plan->n_scored;
     memcpy(state, c->rows + w * n, n * sizeof *c->rows);
-    if (c->against)
-        memcpy(state + ROW_DOUBLES * n, c->against + w * n, n * sizeof *c->against);
+    state += ROW_DOUBLES * n;
+    for (size_t k = 0; k < c->task.n_others; k++, state += OTHER_DOUBLES * n)
+        memcpy(state, c->others + k * c->n_rows + w * n, n * sizeof *c->others);
     return STATUS_OK;
 }
 
@@ -278,8 +297,9 @@ static enum status restore_rows(void *user, size_t w, const double *state, bool 
     struct eval_check *c = user;
     size_t n = c->task.plan->n_scored;
     memcpy(c->rows + w * n, state, n * sizeof *c->rows);
-    if (c->against)
-        memcpy(c->against + w * n, state + ROW_DOUBLES * n, n * sizeof *c->against);
+    state += ROW_DOUBLES * n;
+    for (size_t k = 0; k < c->task.n_others; k++, state += OTHER_DOUBLES * n)
+        memcpy(c->others + k * c->n_rows + w * n, state, n * sizeof *c->others);
     *restored = true;
     return STATUS_OK;
 }
@@ -290,10 +310,12 @@ static enum status allocate(struct eval_check *c, struct status_why *why)
     size_t n = RECORD_BYTES / record_bytes(c) / ROW_GROUP * ROW_GROUP;
     n = n > EVAL_SLAB_ROWS ? EVAL_SLAB_ROWS : n;
     s->max_rows = n ? n : ROW_GROUP;
-    size_t n_rows = c->task.plan->n_windows * c->task.plan->n_scored;
+    size_t n_rows = c->n_rows = c->task.plan->n_windows * c->task.plan->n_scored;
+    size_t n_others = c->task.n_others;
     c->rows = calloc(n_rows + 1, sizeof *c->rows);
-    if (c->task.against)
-        c->against = calloc(n_rows + 1, sizeof *c->against);
+    if (n_others <= SIZE_MAX / (n_rows + 1))
+        c->others = calloc(n_others * n_rows + 1, sizeof *c->others);
+    c->taken.others = calloc(n_others + 1, sizeof *c->taken.others);
     s->records = malloc(s->max_rows * record_bytes(c));
     s->targets = calloc(s->max_rows, sizeof *s->targets);
     s->rows = calloc(2 * s->max_rows, sizeof *s->rows);
@@ -301,7 +323,7 @@ static enum status allocate(struct eval_check *c, struct status_why *why)
     s->pairs = calloc(2 * s->max_rows, sizeof *s->pairs);
     s->hidden = calloc(c->task.n_backends, sizeof *s->hidden);
     if (!c->rows || !s->records || !s->targets || !s->rows || !s->target_scores || !s->pairs ||
-        !s->hidden || (c->task.against && !c->against))
+        !s->hidden || !c->others || !c->taken.others)
         return status_fail(why, STATUS_MEMORY, "no memory to check %zu rows", n_rows);
     enum status status = STATUS_OK;
     for (size_t i = 0; i < c->task.n_backends && !status; i++) {
@@ -327,25 +349,25 @@ static double own_bytes(const struct eval_check *c)
            (double)(c->task.plan->n_windows * c->task.plan->n_scored) * sizeof(struct row);
 }
 
-/** What the second recording takes: resident pages of a call, what is kept, and its table. */
-static double against_bytes(const struct eval_check *c)
+/** What the other recordings take: resident pages of a call, what is kept, and their tables. */
+static double others_bytes(const struct eval_check *c)
 {
-    const struct eval_row_source *against = c->task.against;
-    if (!against)
-        return 0;
-    size_t n = c->task.plan->n_windows * c->task.plan->n_scored;
-    size_t slab = n < EVAL_SLAB_ROWS ? n : EVAL_SLAB_ROWS;
-    if (against->max_rows && !kern_describe(c->task.backends[0]).own_memory)
-        slab = slab < against->max_rows ? slab : against->max_rows;
-    return against->n_bytes + (double)(slab * record_bytes(c)) +
-           (double)n * (sizeof(struct against) + EVAL_N_PAIR_COLUMNS * sizeof(double));
+    bool on_host = !kern_describe(c->task.backends[0]).own_memory;
+    double sum = 0;
+    for (size_t k = 0; k < c->task.n_others; k++) {
+        const struct eval_row_source *other = c->task.others[k];
+        size_t n = base_min(c->n_rows, EVAL_SLAB_ROWS);
+        n = other->max_rows && on_host ? base_min(n, other->max_rows) : n;
+        sum += other->n_bytes + (double)(n * record_bytes(c)) +
+               (double)c->n_rows * (sizeof(struct other) + EVAL_N_PAIR_COLUMNS * sizeof(double));
+    }
+    return sum;
 }
 
 enum status eval_check_open(struct eval_check **out, const struct eval_check_task *task,
                             struct status_why *why)
 {
     assert(task->recorded->kind == EVAL_ROWS_CODES);
-    assert(!task->against || task->against->kind == EVAL_ROWS_CODES);
     *out = NULL;
     struct eval_check *c = calloc(1, sizeof *c);
     if (!c)
@@ -362,12 +384,12 @@ enum status eval_check_open(struct eval_check **out, const struct eval_check_tas
     c->source.rows = take_rows;
     c->source.check = check_rows;
     c->source.unchanged = unchanged;
-    c->source.n_bytes += own_bytes(c) + against_bytes(c);
+    c->source.n_bytes += own_bytes(c) + others_bytes(c);
     c->sink = (struct eval_row_sink){.kind = EVAL_ROWS_HIDDEN,
                                      .user = c,
                                      .write = take_hidden,
                                      .n_state = task->plan->n_scored *
-                                                (ROW_DOUBLES + (c->against ? AGAINST_DOUBLES : 0)),
+                                                (ROW_DOUBLES + task->n_others * OTHER_DOUBLES),
                                      .is_all_state = true,
                                      .save = save_rows,
                                      .restore = restore_rows};
@@ -389,7 +411,8 @@ void eval_check_close(struct eval_check *c)
     free(s->target_scores);
     free(s->pairs);
     free(c->rows);
-    free(c->against);
+    free(c->others);
+    free(c->taken.others);
     free(c);
 }
 
@@ -444,21 +467,29 @@ void eval_check_window(const struct eval_check *c, const struct eval_check_table
     double *top = eval_table_row(&t->tables[1], EVAL_BASE_TOP, w);
     for (size_t i = 0; i < n; i++)
         top[i] = c->rows[w * n + i].top;
-    for (size_t k = 0; t->against && k < EVAL_N_PAIR_COLUMNS * n; k++)
-        eval_table_row(t->against, (enum eval_column)(k / n), w)[k % n] =
-            c->against[w * n + k % n].columns[k / n];
-    if (t->against)
-        t->against->done[w] = true;
+    for (size_t o = 0; o < c->task.n_others; o++) {
+        const struct other *rows = c->others + o * c->n_rows + w * n;
+        for (size_t k = 0; k < EVAL_N_PAIR_COLUMNS * n; k++)
+            eval_table_row(&t->others[o], (enum eval_column)(k / n), w)[k % n] =
+                rows[k % n].columns[k / n];
+        t->others[o].done[w] = true;
+    }
 }
 
-bool eval_check_same_bits(const struct eval_check *c, const struct eval_table *against)
+bool eval_check_same_bits(const struct eval_check *c, size_t k, const struct eval_table *table)
 {
     size_t n = c->task.plan->n_scored;
-    for (size_t w = 0; w < against->n_windows; w++)
-        for (size_t i = 0; against->done[w] && i < n; i++)
-            if (!(c->against[w * n + i].same > 0))
+    const struct other *rows = c->others + k * c->n_rows;
+    for (size_t w = 0; w < table->n_windows; w++)
+        for (size_t i = 0; table->done[w] && i < n; i++)
+            if (!(rows[w * n + i].same > 0))
                 return false;
     return true;
+}
+
+double eval_check_apart(const struct eval_check *c, size_t k, size_t w, size_t i)
+{
+    return c->others[k * c->n_rows + w * c->task.plan->n_scored + i].apart;
 }
 
 struct eval_check_floor eval_check_floor_of(const struct eval_check *c, size_t w, size_t i)

@@ -21,10 +21,10 @@ struct eval_check_task {
     size_t n_backends;
     const struct eval_plan *plan;
     const struct eval_stream *stream;
-    const struct eval_row_source *recorded; /* of kind EVAL_ROWS_CODES, without a cut */
-    double reach;                           /* of their codes: eval_logits_reach() */
-    /* A second recording, of such codes, too, that is read beside; NULL: there is none. */
-    const struct eval_row_source *against;
+    const struct eval_row_source *recorded;      /* of kind EVAL_ROWS_CODES, without a cut */
+    double reach;                                /* of their codes: eval_logits_reach() */
+    const struct eval_row_source *const *others; /* [n_others] recordings that are read beside */
+    size_t n_others;
 };
 
 struct eval_check;
@@ -32,7 +32,7 @@ struct eval_check;
 /**
  * Fails: STATUS_MEMORY, STATUS_DEVICE.
  * Cost: the head is evaluated three times for each row: to compare, to record, and to compare
- * with what was recorded; once more for a second recording.
+ * with what was recorded; once more for each other recording.
  */
 enum status eval_check_open(struct eval_check **out, const struct eval_check_task *task,
                             struct status_why *why);
@@ -50,23 +50,29 @@ struct eval_models eval_check_models(const struct eval_check *check);
 
 /** The tables of a check. */
 struct eval_check_tables {
-    struct eval_table *tables;  /* [n_tables], of the run */
-    size_t n_tables;            /* 2, and one for each further model */
-    struct eval_table *against; /* of pairs, of the second recording; NULL: there is none */
+    struct eval_table *tables; /* [n_tables], of the run */
+    size_t n_tables;           /* 2, and one for each further model */
+    struct eval_table *others; /* of pairs: [task.n_others] */
 };
 
 /**
  * Window w is done: turn the tables around. Afterwards the first has the exact scores, the second
  * those of r, with EVAL_KL = KL(p || r), EVAL_REVERSE_KL = KL(r || p) and EVAL_BASE_TOP of p; so
- * that eval_kld takes them as base and candidate. That of the second recording is filled in the
- * same way. One of a further model q keeps its scores, with EVAL_KL = KL(q || r) and
+ * that eval_kld takes them as base and candidate. Those of other recordings are filled in the same
+ * way. One of a further model q keeps its scores, with EVAL_KL = KL(q || r) and
  * EVAL_REVERSE_KL = KL(r || q). Call it once for each window.
  */
 void eval_check_window(const struct eval_check *check, const struct eval_check_tables *tables,
                        size_t w);
 
-/** Whether both recordings have the same bits in all windows that are done in `against`. */
-bool eval_check_same_bits(const struct eval_check *check, const struct eval_table *against);
+/** Whether the k-th of the others has the recording's bits in all windows that are done in its
+ * table.
+ */
+bool eval_check_same_bits(const struct eval_check *check, size_t k, const struct eval_table *table);
+
+/** KL(recorded || the k-th of the others) of scored token i of window w, both divided by their
+ * sums. */
+double eval_check_apart(const struct eval_check *check, size_t k, size_t w, size_t i);
 
 /** Mean square and largest absolute value of a difference between two NLLs. */
 struct eval_check_nll {

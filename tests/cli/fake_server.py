@@ -23,6 +23,7 @@ BOS = 1
 FAULTS = """honest half four_bits bf16 eight_bits digits:N
 temperature:X cut:N cut_whole:N tail_twice no_bos two_bos token_less other_file
 other_tail_twice other_tokens some from:N lengths:N,N cached stale stale_rows together written noise:X parts
+prefix_cache salt_less_cache
 ahead behind other_ahead says_size:N says_weights:N says_template text_no_bos twice nul not_a_number
 no_number empty no_json cut_body closed status:N dies:N unavailable full:N busy:S slow:S redirect long""".split()
 
@@ -384,12 +385,18 @@ class Server:
         path = "cached" if tuple(ids) in self.seen else "fresh"
         self.seen.add(tuple(ids))
         found = self.list_of(ids, k, path)
+        usage = {"prompt_tokens": len(ids), "completion_tokens": 1}
+        if self.predictor.fault.endswith("_cache"):  # of prompts, and it says what was in it
+            salt = request.get("cache_salt") if self.predictor.fault == "prefix_cache" else None
+            n = len(ids) - 1 if (salt, *ids) in self.seen else 0
+            self.seen.add((salt, *ids))
+            usage["prompt_tokens_details"] = {"cached_tokens": n}
         return {"object": "text_completion", "choices": [{
             "index": 0, "text": "", "prompt_logprobs": prompt if request.get("prompt_logprobs") else None,
             "logprobs": {"tokens": [f"token_id:{found[0][0]}"], "token_logprobs": [found[0][1]],
                          "top_logprobs": [{f"token_id:{t}": value for t, value in found}],
                          "text_offset": [0]}}],
-            "usage": {"prompt_tokens": len(ids), "completion_tokens": 1}}
+            "usage": usage}
 
     def as_openai(self, request):
         if request["logprobs"] > 5:

@@ -292,6 +292,105 @@ class Against(unittest.TestCase):
         twice = run("check", "-m", Q4, "--base", new, "--or", Q4)
         self.assertRegex(twice.stdout, "Not decided: .* no difference in 12 windows")
 
+    # Runs of one program.
+
+    def again(self, new, *words, model=F16):
+        """(document, result) of a check without an older recording."""
+        result = run("check", "-m", model, "--base", new, *words, "--json", self.folder / "n.json")
+        self.assertIn(result.returncode, (0, 1), result.stderr)
+        document = json.loads((self.folder / "n.json").read_text())
+        check(self, document)
+        return document, result
+
+    def divergences(self, *paths):
+        """KL(first || other) of each token: means over the other files."""
+        first, *others = (Logits(path.read_bytes()) for path in paths)
+        log_sum = lambda row: math.log(math.fsum(map(math.exp, row)))
+        rows = [[x - log_sum(row) for x in row] for row in first.rows]
+        apart = [[divergence(p, [x - log_sum(row) for x in row]) for p, row in zip(rows, other.rows)]
+                 for other in others]
+        return [math.fsum(x) / len(x) for x in zip(*apart)]
+
+    def test_noise_is_the_divergence_between_runs(self):
+        (a, of_a), (b, of_b), (c, _) = (self.noisy(seed, 0.01) for seed in (1, 2, 3))
+        document, result = self.again(a, "--again", b, "--again", c)
+        noise, expected = document["noise"], sorted(self.divergences(a, b, c))
+        kld, n = noise["kld"], len(expected)
+        self.assertEqual(n, document["result"]["n_tokens"])
+        mean = math.fsum(expected) / n
+        self.assertAlmostEqual(kld["mean"], mean, delta=1e-9 * mean)
+        self.assertAlmostEqual(kld["max"], expected[-1], delta=1e-9 * expected[-1])
+        for name, level in ("median", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99_9", 0.999):
+            at = level * (n - 1)
+            low, high = expected[math.floor(at)], expected[math.ceil(at)]
+            self.assertAlmostEqual(kld[name], low + (at % 1) * (high - low), delta=1e-9 * high)
+            self.assertLessEqual(kld[name + "_low"], kld[name])
+            self.assertGreaterEqual(kld[name + "_high"], kld[name])
+        self.assertTrue(kld["mean_low"] < of_a + of_b < kld["mean_high"])
+        # Errors that do not know of each other: half of it is each one's, which is all there is.
+        self.assertAlmostEqual(noise["part"] / document["result"]["kld"]["beyond"], 1, delta=0.05)
+        self.assertTrue(noise["judges"])
+        self.assertEqual(noise["n_blocks"], N_WINDOWS)
+        self.assertRegex(result.stdout, r"\Aruns of the program are \S+ nats apart \(95 % interval .*: \S+ of the "
+                                        r"\S+ nats beyond the file, \d+ %, are noise\n\n")
+        self.assertIn("Noise: KL(recorded || again), nats", result.stdout)
+
+    def test_windows_that_are_few_are_parted(self):
+        a, _ = self.noisy(1, 0.01)
+        b, _ = self.noisy(2, 0.01)
+        document, _ = self.again(a, "--again", b, "--chunks", "2")
+        self.assertEqual(document["noise"]["n_blocks"], 12)
+
+    def test_the_same_bytes_are_no_noise(self):
+        document, result = self.again(self.old, "--again", self.old)
+        self.assertEqual((document["noise"]["kld"]["max"], document["noise"]["same_bits"]), (0, True))
+        self.assertRegex(result.stdout, r"\Ano noise is seen: \S*old.kld has the bits of \S*old.kld in 12 windows: the "
+                                        r"program repeats itself exactly, or it is the same file; ")
+
+    def test_another_model_is_no_run(self):
+        other = self.record("of-other.kld", "-m", Q4)
+        document, result = self.again(self.noisy(1, 0.01)[0], "--again", other)
+        self.assertFalse(document["noise"]["judges"])
+        self.assertIsNone(document["budget"]["noise"])
+        self.assertRegex(result.stdout, r"\A\S+ and \S*of-other.kld are no two runs of one program on one model: ")
+
+    def test_the_verdict_counts_noise(self):
+        """More than rounding makes, and no more than its own runs differ by."""
+        (a, _), (b, _) = (self.noisy(seed, 0.01) for seed in (1, 2))
+        self.assertRegex(self.again(a)[1].stdout, r"\A\S+ differs from ")
+        document, result = self.again(a, "--again", b)
+        self.assertEqual(document["budget"]["verdict"], "cannot tell")
+        self.assertRegex(result.stdout, r"\ncannot tell whether \S+ is of \S+: .* times the budget, .*, and \d\.\d\d "
+                                        r"times one run's noise\n")
+
+    def test_a_change_within_noise_is_no_difference(self):
+        new, expected = self.noisy(4, 0.02)
+        self.assertEqual(self.check(new).returncode, 1)
+        other, _ = self.noisy(9, 0.031)
+        document, result = self.document(new, "--again", other)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertGreater(document["noise"]["difference"], expected)
+        self.assertEqual(document["against"]["verdict"], "no difference")
+        self.assertRegex(result.stdout, r"\nno difference between .* nats per token, which runs of one program differ by\n")
+
+    def test_runs_are_in_the_journal(self):
+        (a, _), (b, _) = (self.noisy(seed, 0.01) for seed in (1, 2))
+        whole, _ = self.again(a, "--again", b)
+        state = self.folder / "again-state"
+        self.again(a, "--again", b, "--state", state)
+        state.write_bytes(state.read_bytes()[:-100])
+        for words in ((), ("--device", "cpu,cpu", "-b", "62")):
+            document, _ = self.again(a, "--again", b, "--state", state, *words)
+            self.assertEqual(without_run(document), without_run(whole))
+
+    def test_runs_on_other_input_are_refused(self):
+        other = self.record("other-input.kld", "-m", F16, n_ctx=64, chunks=2)
+        result = run("check", "-m", F16, "--base", self.old, "--again", other)
+        self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)
+        self.assertRegex(result.stderr, "--again: .* cannot be compared: a window has 32 tokens in the first, 64 in the ")
+        result = run("check", "-m", F16, "--base", self.old, "--again", TEXT)
+        self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)
+
     # Refusals.
 
     def refused(self, sentence, new, *words, **more):

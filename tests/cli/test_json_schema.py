@@ -124,6 +124,7 @@ def of_recordings(folder):
     yield made("record", *longer, "--format", "logits", "-o", new, "--rope-freq-base", "10020")
     yield made("check", "-m", Q4, "--base", new, "--against", old, "--or", F16, "--resolve", "1e-4",
                codes=(0, 1, 2))
+    yield made("check", "-m", Q4, "--base", new, "--again", old, codes=(0, 1, 2))
 
 
 def of_best(folder):

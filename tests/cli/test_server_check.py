@@ -85,6 +85,29 @@ class ServerCheck(unittest.TestCase):
                 self.assertEqual((code, result["verdict"]), (0, "agrees"), result["sentence"])
                 self.assert_named(kind, "no_bos", "BOS missing", lengths=lengths)
 
+    def test_answers_that_are_repeated(self):
+        """Noise is told from a cached answer, by what the server says of its cache."""
+        for kind, fault, what, lengths in (("llama-server", "honest", "exact", LENGTHS),
+                                           ("llama-server", "noise:0.01", "noise", LENGTHS),
+                                           ("ollama", "honest", "may be cached", LENGTHS),
+                                           ("vllm", "honest", "may be cached", FEW),
+                                           ("vllm", "prefix_cache", "exact", FEW),
+                                           ("vllm", "salt_less_cache", "cached", FEW)):
+            with self.subTest((kind, fault)):
+                code, result = self.judge(kind, fault, "--repeat", "3", lengths=lengths)
+                self.assertEqual(code, 0, result["sentence"])
+                found = result["repeats"]
+                self.assertEqual((found["what"], found["n_times"]), (what, 3))
+                self.assertGreater(found["n_answers"], 10)
+                self.assertEqual(found["n_answers"] % 2, 0)
+                if what == "noise":  # of two answers, each off by a hundredth
+                    self.assertTrue(0.01 < found["rms"] < 0.018, found)
+                    self.assertEqual(found["computed"]["n_same"], 0)
+                else:
+                    self.assertIn(found["rms"], (0, None))
+                self.assertEqual(found["cached"]["n"] > 0, fault.endswith("_cache"))
+        self.assertNotIn("repeats", self.judge("ollama", "honest")[1])
+
     def test_ik_llama_cpp(self):
         """It calls itself llama-server, and counts the tail twice."""
         code, result = self.judge("ik", "honest")
@@ -458,7 +481,8 @@ class ServerCheck(unittest.TestCase):
             found |= set(documents.seen(document, documents.SERVER_CHECK))
         with tempfile.TemporaryDirectory() as folder, server("llama-server", "honest") as s:
             path = pathlib.Path(folder) / "r.json"
-            run("check", "-m", Q4, "--url", s.url, "--lengths", LENGTHS, "--json", path, timeout=HANG_S)
+            run("check", "-m", Q4, "--url", s.url, "--lengths", LENGTHS, "--json", path,
+                "--repeat", "2", timeout=HANG_S)
             document = json.loads(path.read_text())
         documents.check(self, document)
         found |= set(documents.seen(document, documents.SERVER_CHECK))

@@ -81,11 +81,12 @@ static int free_both(void **state)
 /** A finished check of F16. */
 struct scene {
     struct evaluation e; /* model, stream, plan */
-    struct eval_row_source source, against;
-    bool with_against;
+    struct eval_row_source source, other;
+    const struct eval_row_source *others[1];
+    size_t n_others;
     double reach;
     struct eval_check *check;
-    struct eval_table tables[2], of_against;
+    struct eval_table tables[2], of_other;
     struct eval_check_result result;
 };
 
@@ -99,7 +100,8 @@ static void scene_run(struct scene *s, size_t batch_tokens, size_t n_worst)
                                    .stream = &s->e.stream,
                                    .recorded = &s->source,
                                    .reach = s->reach,
-                                   .against = s->with_against ? &s->against : NULL};
+                                   .others = s->others,
+                                   .n_others = s->n_others};
     if (eval_check_open(&s->check, &task, &why))
         fail_msg("%s", why.text);
     size_t n_windows = s->e.plan.n_windows, n_scored = s->e.plan.n_scored;
@@ -107,8 +109,8 @@ static void scene_run(struct scene *s, size_t batch_tokens, size_t n_worst)
                      STATUS_OK);
     assert_int_equal(eval_table_make(&s->tables[1], EVAL_N_PAIR_COLUMNS, n_windows, n_scored, NULL),
                      STATUS_OK);
-    assert_int_equal(
-        eval_table_make(&s->of_against, EVAL_N_PAIR_COLUMNS, n_windows, n_scored, NULL), STATUS_OK);
+    assert_int_equal(eval_table_make(&s->of_other, EVAL_N_PAIR_COLUMNS, n_windows, n_scored, NULL),
+                     STATUS_OK);
     struct eval_models models = eval_check_models(s->check);
     struct eval_windows windows = {.plan = &s->e.plan,
                                    .stream = &s->e.stream,
@@ -121,9 +123,7 @@ static void scene_run(struct scene *s, size_t batch_tokens, size_t n_worst)
         eval_run(&windows.units, &models, &options, NULL, &why))
         fail_msg("%s", why.text);
     for (size_t w = 0; w < n_windows; w++)
-        eval_check_window(
-            s->check,
-            &(struct eval_check_tables){s->tables, 2, s->with_against ? &s->of_against : NULL}, w);
+        eval_check_window(s->check, &(struct eval_check_tables){s->tables, 2, &s->of_other}, w);
     eval_windows_close(&windows);
     assert_int_equal(eval_check_summarise(&s->result, s->check, s->tables, n_worst, NULL),
                      STATUS_OK);
@@ -138,13 +138,14 @@ static struct eval_row_source source_of(struct store *store)
                                     .rows = store_rows};
 }
 
-/** against: NULL is allowed. */
-static void scene_make_against(struct scene *s, struct store *store, struct store *against,
-                               size_t batch_tokens)
+/** other: NULL is allowed. */
+static void scene_make_beside(struct scene *s, struct store *store, struct store *other_store,
+                              size_t batch_tokens)
 {
-    *s = (struct scene){.reach = store->reach, .with_against = against != NULL};
-    if (against)
-        s->against = source_of(against);
+    *s = (struct scene){.reach = store->reach, .n_others = other_store != NULL};
+    s->others[0] = &s->other;
+    if (other_store)
+        s->other = source_of(other_store);
     struct setup setup = setup_usual(F16, N_CTX, N_WINDOWS);
     evaluation_open(&s->e, &setup);
     s->source = source_of(store);
@@ -153,7 +154,7 @@ static void scene_make_against(struct scene *s, struct store *store, struct stor
 
 static void scene_make(struct scene *s, struct store *store, size_t batch_tokens)
 {
-    scene_make_against(s, store, NULL, batch_tokens);
+    scene_make_beside(s, store, NULL, batch_tokens);
 }
 
 static void scene_free(struct scene *s)
@@ -162,7 +163,7 @@ static void scene_free(struct scene *s)
     eval_check_close(s->check);
     eval_table_free(&s->tables[0]);
     eval_table_free(&s->tables[1]);
-    eval_table_free(&s->of_against);
+    eval_table_free(&s->of_other);
     evaluation_close(&s->e);
 }
 
@@ -395,10 +396,11 @@ static void a_second_recording_is_scored_as_the_first(void **state)
     scene_make(&first, &own, 4096);
     scene_make(&second, &other, 4096);
     for (size_t batch = N_CTX; batch <= 4096; batch += 4096 - N_CTX) {
-        scene_make_against(&both, &own, &other, batch);
+        scene_make_beside(&both, &own, &other, batch);
         assert_memory_equal(both.tables[1].cells, first.tables[1].cells, n_bytes);
-        assert_memory_equal(both.of_against.cells, second.tables[1].cells, n_bytes);
-        assert_false(eval_check_same_bits(both.check, &both.of_against));
+        assert_memory_equal(both.of_other.cells, second.tables[1].cells, n_bytes);
+        assert_true(eval_check_apart(both.check, 0, 0, 0) > 1e-6);
+        assert_false(eval_check_same_bits(both.check, 0, &both.of_other));
         scene_free(&both);
     }
     /* The same bits in other memory, and one of them changed, in the last row. */
@@ -406,12 +408,12 @@ static void a_second_recording_is_scored_as_the_first(void **state)
     copy.rows = malloc(N_ROWS * own.row_bytes);
     assert_non_null(copy.rows);
     memcpy(copy.rows, own.rows, N_ROWS * own.row_bytes);
-    scene_make_against(&both, &own, &copy, 4096);
-    assert_true(eval_check_same_bits(both.check, &both.of_against));
+    scene_make_beside(&both, &own, &copy, 4096);
+    assert_true(eval_check_same_bits(both.check, 0, &both.of_other));
     scene_free(&both);
     copy.rows[(N_ROWS - 1) * own.row_bytes + 100] ^= 1;
-    scene_make_against(&both, &own, &copy, 4096);
-    assert_false(eval_check_same_bits(both.check, &both.of_against));
+    scene_make_beside(&both, &own, &copy, 4096);
+    assert_false(eval_check_same_bits(both.check, 0, &both.of_other));
     scene_free(&both);
     free(copy.rows);
     scene_free(&second);

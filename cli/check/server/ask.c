@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "base/array.h"
 #include "cli/check/server/server.h"
 #include "cli/input/documents.h"
@@ -187,7 +188,8 @@ static enum status ask_all(struct cli_server_check *c, struct status_why *why)
     q->tokenizer = model_tokenizer(c->model.model);
     q->names = c->names;
     q->concurrency = (size_t)s->concurrency;
-    q->most = (size_t)s->n_requests - CLI_ABOUT_THE_SERVER;
+    q->n_times = (size_t)c->settings->n_times;
+    q->most = base_max(((size_t)s->n_requests - CLI_ABOUT_THE_SERVER) / q->n_times, 1);
     q->spread = c->settings->lengths.n == 0;
     q->tokens_matter = !server->as_ids;
     q->progress = cli_phase_on_count;
@@ -197,8 +199,11 @@ static enum status ask_all(struct cli_server_check *c, struct status_why *why)
     free(lengths);
     if (status)
         return status;
-    cli_say("assay: %s: %s; %zu prompts\n", probe_http_base(server->http), c->connection.described,
-            q->n_prompts);
+    char times[48] = "";
+    if (q->n_times > 1)
+        snprintf(times, sizeof times, ", each %zu times", q->n_times);
+    cli_say("assay: %s: %s; %zu prompts%s\n", probe_http_base(server->http),
+            c->connection.described, q->n_prompts, times);
     if (q->n_left_out)
         cli_say("assay: note: %zu prompts are left out, beyond --requests %" PRId64 "\n",
                 q->n_left_out, s->n_requests);

@@ -8,6 +8,7 @@ void cli_server_defaults(struct cli_server_settings *s)
 {
     *s = (struct cli_server_settings){.chat = cli_chat_defaults,
                                       .n_passes = PASSES,
+                                      .n_times = 1,
                                       .max_rms = (double)NAN,
                                       .max_kld = (double)NAN};
     cli_connection_defaults(&s->connection);
@@ -40,6 +41,11 @@ const struct cli_option cli_server_options[] = {
      AT(connection.concurrency), 1, 64},
     {"--requests", CLI_COUNT, "N", "ask about N prompts at most, 8 or more (default: 60)",
      AT(connection.n_requests), 8, 10000},
+    {"--repeat", CLI_COUNT, "N",
+     "ask each prompt N times, and say how far its answers are apart and whether they may come "
+     "from "
+     "a cache; there are as many fewer prompts (default: 1)",
+     AT(n_times), 1, 50},
     {"--passes", CLI_COUNT, "N",
      "evaluate N times with each kind of rounding that such a server may have, to know what error "
      "to expect (default: 2)",

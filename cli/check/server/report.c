@@ -59,6 +59,43 @@ static void print_worst(const struct cli_server_check *c)
     }
 }
 
+/** What several answers to one prompt say of the server. */
+static void print_repeats(const struct cli_server_check *c)
+{
+    const struct probe_repeats *r = &c->questions.repeats;
+    size_t n = r->computed.n + r->unknown.n, n_same = r->computed.n_same + r->unknown.n_same;
+    double noise = probe_repeats_rms(r), rms = c->comparison.verdict.rms;
+    printf("\nAsked %zu times: ", c->questions.n_times);
+    switch (probe_repeated_of(r)) {
+    case PROBE_REPEATED_NOTHING:
+        puts("no answer can be compared with the first.");
+        break;
+    case PROBE_REPEATED_NOISE:
+        printf(
+            "%zu of %zu lists have other values, %.1e apart RMS, %.1e at most: the server is not "
+            "deterministic; it is off by %.1f times that.\n",
+            n - n_same, n, noise, r->largest, rms / noise);
+        break;
+    case PROBE_REPEATED_EXACT:
+        printf("all %zu lists have the same bits, and the server says that it computed %zu of them "
+               "anew: it repeats itself exactly.\n",
+               n, r->computed.n);
+        break;
+    case PROBE_REPEATED_PERHAPS:
+        printf("all %zu lists have the same bits; they may be cached: the server does not say how "
+               "much of a prompt was.\n",
+               n);
+        break;
+    case PROBE_REPEATED_FROM_CACHE:
+        puts("the server says that it had most prompts in its cache: its noise is not known; start "
+             "it without a cache of prompts.");
+        break;
+    }
+    if (r->cached.n)
+        printf("Lists that it says rest on its cache: %zu, of which %zu have the same bits.\n",
+               r->cached.n, r->cached.n_same);
+}
+
 /** Not where there were too few lists. */
 static bool is_measured(const struct probe_verdict *v)
 {
@@ -108,7 +145,9 @@ void cli_server_print(const struct cli_server_check *c)
         if (v->outcome == PROBE_DIFFERS)
             print_worst(c);
     }
-    if (c->questions.is_noisy)
+    if (c->questions.n_times > 1)
+        print_repeats(c);
+    else if (c->questions.is_noisy)
         printf("\nThe same request gave other values, %.1e apart: the server is not "
                "deterministic.\n",
                c->questions.noise);
@@ -116,6 +155,30 @@ void cli_server_print(const struct cli_server_check *c)
         printf("\n%zu lists lack a token that is clearly likelier than some that they have.\n",
                c->comparison.n_forgotten);
     cli_flush();
+}
+
+static void add_pairs(struct base_json *json, cJSON *parent, const char *key,
+                      const struct probe_pairs *pairs)
+{
+    cJSON *o = base_json_object(json, parent, key);
+    base_json_uint(json, o, "n", pairs->n);
+    base_json_uint(json, o, "n_same", pairs->n_same);
+}
+
+static void add_repeats(struct base_json *json, cJSON *parent, const struct cli_server_check *c)
+{
+    const struct probe_repeats *r = &c->questions.repeats;
+    if (c->questions.n_times < 2)
+        return;
+    cJSON *o = base_json_object(json, parent, "repeats");
+    base_json_uint(json, o, "n_times", c->questions.n_times);
+    base_json_uint(json, o, "n_answers", r->n_answers);
+    base_json_text(json, o, "what", probe_repeated_name(probe_repeated_of(r)));
+    base_json_real(json, o, "rms", probe_repeats_rms(r));
+    base_json_real(json, o, "max", r->largest);
+    add_pairs(json, o, "computed", &r->computed);
+    add_pairs(json, o, "unknown", &r->unknown);
+    add_pairs(json, o, "cached", &r->cached);
 }
 
 static void add_verdict(struct base_json *json, const struct cli_server_check *c)
@@ -155,6 +218,7 @@ static void add_verdict(struct base_json *json, const struct cli_server_check *c
     base_json_real(json, o, "slope", v->slope);
     base_json_real(json, o, "slope_error", v->slope_error);
     base_json_real(json, o, "noise", c->records ? (double)NAN : c->questions.noise);
+    add_repeats(json, o, c);
     cJSON *others = base_json_list(json, o, "others");
     for (size_t i = 0; i < c->material.n_others; i++) {
         cJSON *other = base_json_object(json, others, NULL);

@@ -16,9 +16,9 @@ struct cli_server_settings {
     struct cli_chat_settings chat; /* of conversations in it */
     struct cli_connection_settings connection;
     struct cli_list lengths;
-    struct cli_list others; /* the models of --or; borrowed */
-    int64_t n_passes;
-    double max_rms, max_kld; /* NaN: no limit; the latter is the check's */
+    struct cli_list others;    /* the models of --or; borrowed */
+    int64_t n_passes, n_times; /* the latter of --repeat */
+    double max_rms, max_kld;   /* NaN: no limit; the latter is the check's */
     bool strict;
 };
 extern const struct cli_option cli_server_options[];

@@ -1,5 +1,6 @@
 #include "clients/probe/api/api.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,9 +65,14 @@ static void fill_ik(cJSON *body, const struct probe_ask *ask)
     cJSON_AddItemToObject(body, "logit_bias", cJSON_CreateArray());
 }
 
+/** Its cache of prompts is not used for another salt. */
 static void fill_vllm(cJSON *body, const struct probe_ask *ask)
 {
+    char salt[32];
     fill_completion(body, ask);
+    snprintf(salt, sizeof salt, "assay %zu", ask->time);
+    if (ask->time)
+        cJSON_AddStringToObject(body, "cache_salt", salt);
     cJSON_AddNumberToObject(body, "logprobs", (double)ask->k);
     cJSON_AddBoolToObject(body, "return_tokens_as_token_ids", true);
     if (ask->prompt_lists)

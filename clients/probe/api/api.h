@@ -20,6 +20,7 @@ struct probe_ask {
     size_t n_new;      /* tokens to write */
     bool prompt_lists; /* lists of the prompt, too */
     bool reuse;        /* the server's cache may be used */
+    size_t time;       /* how often the same was asked before */
     int32_t plain;     /* a token of letters; see `bias` of docs/server-check.md; -1: none */
 };
 

@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/arithmetic.h"
 #include "base/array.h"
@@ -50,21 +49,6 @@ static void drop_beyond(struct probe_questions *q, size_t first)
         if (l->items[i].position <= q->windows[l->items[i].window].tokens.n)
             l->items[n++] = l->items[i];
     l->n = n;
-}
-
-/** How far two lists of one prompt are apart. */
-static double distance(const struct probe_lists *l, const struct probe_sample *a,
-                       const struct probe_sample *b)
-{
-    double squares = 0, mass = 0;
-    for (size_t i = 0; i < a->n; i++)
-        for (size_t j = 0; j < b->n; j++)
-            if (l->ids[a->first + i] == l->ids[b->first + j]) {
-                double off = l->log_q[a->first + i] - l->log_q[b->first + j];
-                squares += exp(l->log_q[a->first + i]) * off * off;
-                mass += exp(l->log_q[a->first + i]);
-            }
-    return mass > 0 ? sqrt(squares / mass) : 0;
 }
 
 /** Tokens of a prompt that the server may have in its cache, and use. */
@@ -151,7 +135,8 @@ static enum status ask_noise(struct probe_questions *q, struct status_why *why)
     enum status status = ask_again(q, last, why);
     for (size_t i = before; !status && i < q->lists.n; i++)
         if (q->lists.items[i].position == last->length) {
-            q->noise = distance(&q->lists, &q->lists.items[was], &q->lists.items[i]);
+            q->noise = probe_lists_distance(&q->lists, &q->lists.items[was], &q->lists,
+                                            &q->lists.items[i]);
             q->is_noisy = q->noise > 0;
         }
     q->lists.n = before;
@@ -160,25 +145,67 @@ static enum status ask_noise(struct probe_questions *q, struct status_why *why)
     return status;
 }
 
+/** An answer to a prompt that was asked before; one that cannot be used is left out. */
+static enum status take_again(struct probe_questions *q, const struct probe_prompt *prompt,
+                              size_t first, const struct probe_reply *reply, struct status_why *why)
+{
+    struct probe_lists again = {.n = 0};
+    struct probe_asked asked = {prompt->window,
+                                prompt->length,
+                                prompt->path,
+                                q->windows[prompt->window].tokens.ids,
+                                0,
+                                q->most_lists ? q->most_lists : MOST_LISTS};
+    if (!reply->ok)
+        return STATUS_OK;
+    enum status status = probe_lists_add(&again, &reply->answer, &asked, q->names, why);
+    if (!status)
+        probe_repeats_add(&q->repeats, &q->lists, first, &again, reply->answer.n_cached);
+    probe_lists_free(&again);
+    return status;
+}
+
+/** Prompts that are asked at the same time. */
+struct group {
+    size_t first, n;
+    size_t time;       /* counted from 0 */
+    size_t lists_from; /* of the first time */
+};
+
 /** Ask n prompts that follow each other, at the same time. */
-static enum status ask_some(struct probe_questions *q, size_t first, size_t n, size_t *n_failed,
+static enum status ask_some(struct probe_questions *q, const struct group *g, size_t *n_failed,
                             struct status_why *why)
 {
+    const struct probe_prompt *prompts = &q->prompts[g->first];
     struct probe_reply *replies;
-    enum status status = base_array_new(replies, n, "requests", why);
+    enum status status = base_array_new(replies, g->n, "requests", why);
     q->server->n_tries = *n_failed ? TRIES_AFTER_FAILURE : TRIES;
-    for (size_t i = 0; !status && i < n; i++)
-        replies[i] = (struct probe_reply){.window = &q->windows[q->prompts[first + i].window],
-                                          .length = q->prompts[first + i].length,
-                                          .n_new = q->prompts[first + i].n_new,
-                                          .reuse = q->prompts[first + i].path == PROBE_CACHED};
+    for (size_t i = 0; !status && i < g->n; i++)
+        replies[i] = (struct probe_reply){.window = &q->windows[prompts[i].window],
+                                          .length = prompts[i].length,
+                                          .n_new = prompts[i].n_new,
+                                          .reuse = prompts[i].path == PROBE_CACHED,
+                                          .time = g->time};
     if (!status)
-        status = probe_server_ask(q->server, replies, n, why);
-    for (size_t i = 0; !status && i < n; i++)
-        status = take(q, &q->prompts[first + i], &replies[i], n_failed, why);
-    for (size_t i = 0; replies && i < n; i++)
+        status = probe_server_ask(q->server, replies, g->n, why);
+    for (size_t i = 0; !status && i < g->n; i++)
+        status = g->time ? take_again(q, &prompts[i], g->lists_from, &replies[i], why)
+                         : take(q, &prompts[i], &replies[i], n_failed, why);
+    for (size_t i = 0; replies && i < g->n; i++)
         probe_reply_free(&replies[i]);
     free(replies);
+    return status;
+}
+
+/** As often as each is asked. */
+static enum status ask_times(struct probe_questions *q, size_t first, size_t n, size_t *n_failed,
+                             struct status_why *why)
+{
+    struct group g = {first, n, 0, q->lists.n};
+    size_t n_times = q->prompts[first].path == PROBE_WRITTEN ? 1 : base_max(q->n_times, 1);
+    enum status status = STATUS_OK;
+    for (; g.time < n_times && !status; g.time++)
+        status = ask_some(q, &g, n_failed, why);
     return status;
 }
 
@@ -200,7 +227,7 @@ enum status probe_ask_all(struct probe_questions *q, struct status_why *why)
             status = ask_noise(q, why);
         }
         if (!status)
-            status = ask_some(q, i, n, &n_failed, why);
+            status = ask_times(q, i, n, &n_failed, why);
     }
     if (!status && !noise_known)
         status = ask_noise(q, why);

@@ -2,6 +2,7 @@
 #ifndef PROBE_ASK_PLAN_H
 #define PROBE_ASK_PLAN_H
 
+#include "clients/probe/ask/again.h"
 #include "clients/probe/ask/lists.h"
 #include "clients/probe/ask/server.h"
 
@@ -23,7 +24,8 @@ struct probe_questions {
     const struct probe_names *names;
     size_t concurrency; /* 1: nothing is asked at the same time */
     size_t most;        /* requests */
-    bool spread;        /* more prompts than the lengths, between them, as far as `most` allows */
+    size_t n_times; /* that each prompt is asked, but those after which tokens are written; 0: 1 */
+    bool spread;    /* more prompts than the lengths, between them, as far as `most` allows */
     bool tokens_matter; /* lengths are moved to where a text survives (texts, not ids) */
     size_t most_lists;  /* of an answer that are kept; 0: as many as tell a fault from another */
     /** Told before each request, in order; NULL: nobody is. */
@@ -39,6 +41,7 @@ struct probe_questions {
     size_t known[PROBE_MAX_WINDOWS]; /* tokens of the longest prompt of each that was asked */
     bool is_noisy;                   /* the same request gave other values */
     double noise; /* RMS, weighted by the first answer's probabilities; NaN: not known */
+    struct probe_repeats repeats;
 };
 
 /**

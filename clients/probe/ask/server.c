@@ -149,6 +149,7 @@ static enum status body_of(char **out, const struct probe_server *s, const struc
         .n_new = r->n_new,
         .prompt_lists = s->prompt_lists,
         .reuse = r->reuse,
+        .time = r->time,
         .plain = s->plain,
     };
     return probe_api_body(out, s->api, &ask, why);

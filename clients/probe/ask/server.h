@@ -60,6 +60,7 @@ struct probe_reply {
     const struct probe_window *window; /* of which it is the beginning */
     size_t length, n_new;
     bool reuse;
+    size_t time; /* how often it was asked before */
     /* out */
     struct probe_answer answer;
     bool ok;
