@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """How a perplexity scales with threads: a simulation of one run from costs that are measured here
-with one thread, checked against the run with two. docs/performance.md has a table that it made.
+with one thread, checked against the run with two. bench/NOTES.md has a table that it made.
 
 usage: threads.py ASSAY BENCH_POOL TEXT MODEL... [options]
 
