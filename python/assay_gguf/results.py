@@ -11,17 +11,15 @@ progress  None: a line on sys.stderr, where somebody sees it (a terminal, a note
 An AssayError has the program's sentence and exit code. Notes go to the log `assay_gguf.client`.
 Ctrl-C ends the program. With state=FILE the same call then goes on where it was stopped.
 """
+import functools
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 
 from assay_gguf.client import failure, find_program, listen, running, words
-
-# The commands that write a document with --json FILE; info prints it.
-DOCUMENTS = ("perplexity", "record", "kld", "best", "check", "draft", "sweep", "recipe", "imatrix",
-             "score", "plan", "compare", "explain")
 
 
 def perplexity(model, text=None, *, binary=None, progress=None, **options):
@@ -57,19 +55,31 @@ def run(command, *arguments, binary=None, progress=None, **options):
     """
     if progress is None:
         progress = Line(command) if somebody_sees() else False
+    program = str(binary or find_program())
+    written = writes(program, command)
     with tempfile.TemporaryDirectory(prefix="assay-") as name:
         folder = pathlib.Path(name)
         document, printed = folder / "result.json", folder / "printed"
-        asked = ["--json", document] if command in DOCUMENTS else ["--json"] * (command == "info")
+        asked = {None: [], "": ["--json"], " FILE": ["--json", document]}[written]
         given = [*asked, *files_of(arguments, folder), *words(options, ("json",), "the document is")]
         try:
-            execute([binary or find_program(), command, *given], progress or (lambda _: None), printed,
-                    document)
+            execute([program, command, *given], progress or (lambda _: None), printed, document)
         finally:
             if isinstance(progress, Line):
                 progress.clear()
-        text = (document if command in DOCUMENTS else printed).read_text()
+        text = (document if written else printed).read_text()
     return json.loads(text) if asked else text
+
+
+@functools.cache
+def writes(program, command):
+    """What the option --json of a command takes, by its help: " FILE", "" (it prints the document), or None."""
+    with tempfile.TemporaryFile("w+") as printed:
+        with running([program, "help", command], subprocess.DEVNULL, printed) as child:
+            child.communicate()
+        printed.seek(0)
+        found = re.search(r"^  --json( FILE)?", printed.read(), re.M)
+    return found and (found[1] or "")
 
 
 def listed(values):

@@ -69,14 +69,16 @@ class Results(unittest.TestCase):
         self.assertIn(Q4.name, page.read_text())
 
     def test_every_command(self):
-        """run() knows which commands write a document; their help says so."""
+        """Which commands write a document is read from their help."""
         names = re.findall(r"^  (\w+) ", assay_gguf.run("help", binary=ASSAY), re.M)
         self.assertGreater(len(names), 20)
-        writes = {name: re.findall(r"^  --json( FILE)?", assay_gguf.run("help", name, binary=ASSAY), re.M)
-                  for name in names if name != "help"}
-        self.assertEqual({name for name, found in writes.items() if found == [" FILE"]},
-                         set(assay_gguf.results.DOCUMENTS))
-        self.assertEqual([name for name, found in writes.items() if found == [""]], ["info"])
+        found = {name: assay_gguf.results.writes(ASSAY, name) for name in names}
+        self.assertEqual([name for name in names if found[name] == ""], ["info"])
+        self.assertEqual({name for name in names if found[name] == " FILE"},
+                         {name for name in names if "--json FILE" in run("help", name).stdout})
+        for name in ("perplexity", "kld", "best", "check", "compare", "explain", "sweep", "recipe"):
+            self.assertEqual(found[name], " FILE", name)
+        self.assertIsNone(found["report"])
 
     def test_run(self):
         seen = []
@@ -98,7 +100,8 @@ class Results(unittest.TestCase):
 
     def test_words(self):
         """Lists give an option several times, None and False leave it out."""
-        with mock.patch.object(assay_gguf.results, "execute") as ran:
+        with mock.patch.object(assay_gguf.results, "execute") as ran, \
+                mock.patch.object(assay_gguf.results, "writes", return_value=" FILE"):
             with self.assertRaises(FileNotFoundError):
                 assay_gguf.perplexity("m", ["a", "b"], binary="p", ctk=["f16", "q8_0"], strict=True,
                                       escape=False, t=2, state=None)
@@ -107,7 +110,7 @@ class Results(unittest.TestCase):
         self.assertEqual(command[4:], ["-m", "m", "-f", "a", "-f", "b", "--ctk", "f16", "--ctk", "q8_0",
                                        "--strict", "-t", "2"])
         with self.assertRaisesRegex(AssayError, "^json: the document is read by this package$"):
-            assay_gguf.kld("a", "b", "c", json="x")
+            assay_gguf.kld("a", "b", "c", binary=ASSAY, json="x")
 
     def test_errors(self):
         with self.assertRaises(AssayError) as caught:
@@ -126,7 +129,8 @@ class Results(unittest.TestCase):
     def fake(self, text):
         """A program that does this, and writes a document."""
         file = self.folder / "assay"
-        file.write_text("#!/bin/sh\necho '{\"a\": 1}' >\"$3\"\n" + text)
+        file.write_text("#!/bin/sh\n[ $1 != help ] || exec echo '  --json FILE'\n"
+                        "echo '{\"a\": 1}' >\"$3\"\n" + text)
         file.chmod(0o755)
         return file
 
