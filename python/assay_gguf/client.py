@@ -27,10 +27,11 @@ class AssayError(RuntimeError):
     """What went wrong; where the program said it, its sentence.
 
     Of a run of the program, code is its exit code (negative: the signal that ended it), sentence
-    what it said last, and result the document that it wrote nevertheless; else these are None.
+    what it said last, and result the document that it wrote nevertheless. Of a call of the library,
+    status is a short name ("format", "unsupported"), and sentence what it said. Else these are None.
     """
 
-    code = sentence = result = None
+    code = status = sentence = result = None
 
 
 class Score(typing.NamedTuple):

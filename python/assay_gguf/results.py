@@ -13,6 +13,7 @@ Ctrl-C ends the program. With state=FILE the same call then goes on where it was
 """
 import functools
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -31,7 +32,14 @@ def perplexity(model, text=None, *, binary=None, progress=None, **options):
 
 
 def kld(models, base=None, text=None, *, binary=None, progress=None, **options):
-    """assay kld of a model or a list of models from a base: a model, or a file recorded of one."""
+    """assay kld of a model or a list of models from a base: a model, or a file recorded of one.
+
+    kld(candidate, base, ids, targets=None, positions=slice(None)) of two open Models is an array: see
+    model.divergences.
+    """
+    if not isinstance(models, (str, os.PathLike, list, tuple)):
+        from assay_gguf.model import divergences
+        return divergences(models, base, text, **options)
     return document("kld", [("-m", listed(models)), ("--base", listed(base)), ("-f", listed(text))],
                     binary, progress, options)
 

@@ -25,7 +25,7 @@ PYTHON = PYTHONS[0]
 sys.path.append(str(SOURCE / "tests" / "cli"))
 import elf  # noqa: E402
 
-MODULES = {f"assay_gguf/{p.name}" for p in (SOURCE / "python" / "assay_gguf").glob("*.py")}
+MODULES = {f"assay_gguf/{p.name}" for p in (SOURCE / "python" / "assay_gguf").iterdir() if p.is_file()}
 
 
 def output(*command, **more):
@@ -101,11 +101,26 @@ class Wheel(unittest.TestCase):
                   "print(*[e.value for e in m.entry_points(group='lm_eval.models')])")
         said = output(venv / "bin" / "python", "-c", script, SOURCE / "data" / "tiny.F16.gguf", env=alone)
         self.assertRegex(said, r"\A-\d+\.\d+\nassay_gguf\.harness:AssayLM\n\Z")
+        self.check_library(venv / "bin" / "python", alone)
         done = subprocess.run([venv / "bin" / "python", "-m", "assay_gguf"], capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1), done.stderr)
         self.assertIn("pip install 'assay-gguf[harness]'", done.stderr)
         output(venv / "bin" / "python", "-m", "pip", "uninstall", "-q", "-y", "assay-gguf")
         self.assertFalse((venv / "bin" / "assay").exists())
+
+    def check_library(self, python, alone):
+        """The wheel's own libassay.so; a model, where numpy can be lent to the environment."""
+        loads = "from assay_gguf import library; print(library.library()._name)"
+        self.assertTrue(output(python, "-c", loads, env=alone).rstrip().endswith("/program/lib/libassay.so.0"))
+        numpy = subprocess.run([PYTHON, "-c", "import numpy; print(numpy.__path__[0])"], capture_output=True, text=True)
+        if numpy.returncode:
+            return
+        (lent := self.folder / "lent").mkdir()
+        for folder in pathlib.Path(numpy.stdout.strip()).parent.glob("numpy*"):
+            (lent / folder.name).symlink_to(folder)
+        opens = "import sys; from assay_gguf import Model; print(len(Model(sys.argv[1]).tokenize('ships')))"
+        said = output(python, "-c", opens, SOURCE / "data" / "tiny.F16.gguf", env={**alone, "PYTHONPATH": str(lent)})
+        self.assertRegex(said, r"\A\d+\n\Z")
 
     def test_without_the_program(self):
         wheel = self.make(PYTHON, "-m", "hatchling", "build", "-t", "wheel", "-d",
