@@ -54,14 +54,16 @@ for cpu in max neoverse-n1 cortex-a72; do
 done
 
 packages() {
-    local made=build/aarch64/package at program
+    local made=build/aarch64/package at program package
     at=$(mktemp -d)
     rm -rf "$made"
     { (cd build/aarch64 && cpack) && bash scripts/wheel.sh build/aarch64 &&
       mkdir "$at/tar" "$at/wheel" && tar -xf "$made"/*-linux-aarch64.tar.gz -C "$at/tar" &&
       python3 -m zipfile -e "$made"/*_aarch64.whl "$at/wheel" &&
       chmod +x "$at/wheel/assay_gguf/program/bin/assay"; } >"$log" 2>&1 || { cat "$log"; return 1; }
-    [ "$(dpkg-deb -f "$made"/*_arm64.deb Architecture)" = arm64 ] || return 1
+    for package in "$made"/{assay,libassay0,libassay-dev}_*_arm64.deb; do
+        [ "$(dpkg-deb -f "$package" Architecture)" = arm64 ] || return 1
+    done
     for program in "$at"/tar/*/bin/assay "$at/wheel/assay_gguf/program/bin/assay"; do
         [ -f "$(dirname "$program")/../lib/assay/libpcre2-8.so.0" ] &&
             python3 -B tests/golden/bits.py compare 0 . qemu-aarch64 -L "$root/" "$program" || return 1
@@ -75,11 +77,11 @@ portable() {
     local built=build/aarch64-portable
     { cmake --preset aarch64 -B "$built" "-DCMAKE_SYSROOT=$root" -DASSAY_TESTS=ON -DASSAY_WERROR=ON \
           -DASSAY_PORTABLE=ON &&
-      cmake --build "$built" --target assay tests/{base,gguf,cluster,serve,cli}/all -- -j "$jobs"; } \
+      cmake --build "$built" --target assay tests/{base,gguf,cluster,library,serve,cli}/all -- -j "$jobs"; } \
         >"$log" 2>&1 || { grep -v '^\[' "$log" >&2; return 1; }
     python3 -B tests/golden/bits.py compare 25 . qemu-aarch64 -L "$root/" "$built/assay" &&
         ctest --test-dir "$built" --output-on-failure -j "$jobs" -R '^test_' \
-            -L '^(base|gguf|cluster|serve|cli)$'
+            -L '^(base|gguf|cluster|library|serve|cli)$'
 }
 [ "$what" = --some ] || portable || { echo "FAILED: base/system/posix.c"; failed=1; }
 
