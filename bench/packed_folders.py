@@ -172,10 +172,12 @@ def by_library(stored, bits, group, symmetric):
         zeros = unpack_from_int32(torch.from_numpy(stored["weight_zero_point"]), bits, torch.Size([shape[0], scale.shape[1]]),
                                   packed_dim=0)
     codes = unpack_from_int32(torch.from_numpy(stored["weight_packed"]), bits, shape)
-    order = torch.from_numpy(stored["weight_g_idx"]) if "weight_g_idx" in stored else None
+    groups = stored.get("weight_g_idx", np.zeros(shape[1], np.int32))
+    order = np.argsort(groups, kind="stable")  # columns of a group become neighbours, and return
     args = QuantizationArgs(num_bits=bits, type="int", symmetric=symmetric, strategy="channel" if group < 0 else "group",
                             group_size=None if group < 0 else group)
-    return dequantize(x_q=codes, scale=scale, zero_point=zeros, args=args, g_idx=order).numpy()
+    values = dequantize(x_q=codes[:, order], scale=scale, zero_point=zeros, args=args).numpy()
+    return values[:, np.argsort(order)]
 
 
 def main():
