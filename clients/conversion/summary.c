@@ -274,15 +274,24 @@ static void say_prompts(char *out, size_t used, const struct conv_result *r)
         snprintf(out + used, capacity - used, ": %s", r->prompts_why);
 }
 
+/** Append how many of the matrices that the folder has quantised are the same. Returns the bytes.
+ */
+static size_t say_lossless(char *out, size_t used, const struct conv_result *r, const char *before)
+{
+    if (!r->n_quantised)
+        return 0;
+    return (size_t)snprintf(out + used, CONV_SENTENCE_BYTES - used,
+                            "%s%zu of %zu quantised matrices without loss", before, r->n_lossless,
+                            r->n_quantised);
+}
+
 static void say_right(char out[CONV_SENTENCE_BYTES], const struct conv_result *r, const char *file,
                       const char *folder)
 {
-    char prompts[64] = "", lossless[96] = "";
+    char prompts[64] = "", lossless[CONV_SENTENCE_BYTES] = "";
     if (r->n_prompts)
         snprintf(prompts, sizeof prompts, ", %zu prompts", r->n_prompts);
-    if (r->n_quantised)
-        snprintf(lossless, sizeof lossless, ", %zu of %zu quantised matrices without loss",
-                 r->n_lossless, r->n_quantised);
+    (void)say_lossless(lossless, 0, r, ", ");
     if (r->n_compared)
         snprintf(out, CONV_SENTENCE_BYTES,
                  "%.200s is what %.200s gives: %zu tensors, %zu of them to the last bit of their "
@@ -327,6 +336,7 @@ const char *conv_sentence(char out[CONV_SENTENCE_BYTES], const struct conv_resul
     char of[64];
     snprintf(of, sizeof of, "of %zu prompts", r->n_prompts);
     used = say_others(out, used, first && used == begin, r->n_prompts_differ, of, of);
+    used += say_lossless(out, used, r, "; ");
     say_prompts(out, used, r);
     return out;
 }

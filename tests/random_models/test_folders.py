@@ -99,6 +99,12 @@ class Folders(unittest.TestCase):
             done = assay("check", "-q", "-m", file, "--base", where)
             self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
             self.assertIn(f", {n_lossless} of {n} quantised matrices without loss; ", done.stdout)
+            other = [(key, kind, 7.0 if key.endswith("freq_base") else value, of)
+                     for key, kind, value, of in self.model.gguf_pairs()]
+            done = assay("check", "-q", "-m", rewrite.write(self.at, other, tensors), "--base", where)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f": 1 hyper-parameter differs; {n_lossless} of {n} quantised matrices without loss", done.stdout)
+            file = rewrite.write(self.at, self.model.gguf_pairs(), tensors)
             for precision in ("exact", "high"):
                 tables = [self.table(path, "--tokenizer", file, precision=precision) for path in (where, file)]
                 (self.assertEqual if n_lossless else self.assertNotEqual)(*tables)
