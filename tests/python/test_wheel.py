@@ -109,7 +109,7 @@ class Wheel(unittest.TestCase):
         self.assertFalse((venv / "bin" / "assay").exists())
 
     def check_library(self, python, alone):
-        """The wheel's own libassay.so; a model, where numpy can be lent to the environment."""
+        """The wheel's own libassay.so; an example, where numpy can be lent to the environment."""
         loads = "from assay_gguf import library; print(library.library()._name)"
         self.assertTrue(output(python, "-c", loads, env=alone).rstrip().endswith("/program/lib/libassay.so.0"))
         numpy = subprocess.run([PYTHON, "-c", "import numpy; print(numpy.__path__[0])"], capture_output=True, text=True)
@@ -118,9 +118,10 @@ class Wheel(unittest.TestCase):
         (lent := self.folder / "lent").mkdir()
         for folder in pathlib.Path(numpy.stdout.strip()).parent.glob("numpy*"):
             (lent / folder.name).symlink_to(folder)
-        opens = "import sys; from assay_gguf import Model; print(len(Model(sys.argv[1]).tokenize('ships')))"
-        said = output(python, "-c", opens, SOURCE / "data" / "tiny.F16.gguf", env={**alone, "PYTHONPATH": str(lent)})
-        self.assertRegex(said, r"\A\d+\n\Z")
+        words = [SOURCE / "examples" / "divergence_by_token.py", *(SOURCE / "data" / name for name in (
+            "tiny.F16.gguf", "tiny.Q4_K_M.gguf", "text.txt")), self.folder / "plot.svg"]
+        said = output(python, *words, env={**alone, "PYTHONPATH": str(lent)}, cwd="/")
+        self.assertRegex(said, r"\A199 tokens, ")
 
     def test_without_the_program(self):
         wheel = self.make(PYTHON, "-m", "hatchling", "build", "-t", "wheel", "-d",
