@@ -124,5 +124,7 @@ const struct model_arch model_arch_cohere2moe = {
     .nextn = MODEL_NEXTN_NORMED,
     .read = read_moe,
     .bind = bind_moe,
-    .presence = {{MODEL_NEVER, "attn_norm.bias output_norm.bias exp_probs_b.bias"}},
+    .presence = {{MODEL_NEVER, "attn_norm.bias output_norm.bias exp_probs_b.bias nextn.enorm.bias "
+                               "nextn.hnorm.bias nextn.shared_head_norm.bias "
+                               "layer_output_norm.bias"}},
 };
