@@ -54,6 +54,8 @@ void model_layer_walk(const struct model *m, size_t i, model_weight_fn *fn, void
 {
     const struct walk to = {fn, user};
     const struct model_layer *l = &m->layers[i];
+    if (i == m->hparams.n_layers)
+        tell(&to, &m->nextn.join.weight, 1);
     tell(&to, &l->ngrams.key.weight, 1);
     tell(&to, &l->ngrams.value.weight, 1);
     tell_mixer(&to, &l->attn_mixer);

@@ -9,12 +9,19 @@
 #include "model/layer.h"
 #include "model/tokenizer/compare/compare.h"
 
+/** Whether the block that predicts the token after the next is bound, too. */
+enum model_nextn_wish {
+    MODEL_NEXTN_LEFT,     /* it is not */
+    MODEL_NEXTN_IF_THERE, /* where the file has it and its form is known */
+    MODEL_NEXTN_WANTED    /* else the file is refused */
+};
+
 /** What the caller may force upon a file; zero-initialise (all zero: as the file says). */
 struct model_options {
     const char *tokenizer_pre; /* NULL: the file's */
     bool allow_unknown;        /* tensors or keys of the architecture not understood: warn, go on */
     bool llama_compat;         /* what llama.cpp does where it departs from a model's authors */
-    bool nextn;                /* bind the block that predicts the token after the next, too */
+    enum model_nextn_wish nextn;
     /* --override-kv: n_overrides lines "KEY=int|float|bool|str:VALUE" */
     const char *const *overrides;
     size_t n_overrides;
@@ -109,7 +116,8 @@ const char *model_remarks(const struct model *m);
 /** Told of each weight of a layer, and of the share of tokens that go through it (experts: used /
  * E). */
 typedef void model_weight_fn(void *user, const struct kern_weight *weight, double share);
-/** Walk the matrices of a layer that are multiplied, in the order of their use. */
+/** Walk the matrices of a layer that are multiplied, in the order of their use; of layer n_layers
+ * those of the block that predicts the token after the next, but for its head. */
 void model_layer_walk(const struct model *m, size_t i, model_weight_fn *tell, void *user);
 
 /**

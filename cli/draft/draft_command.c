@@ -30,7 +30,7 @@ static enum status open_model(struct cli_draft *d, struct status_why *why)
     const struct cli_named_file inputs[] = {
         {"-m", s->model}, {"-f", s->text.text_file}, {"-bf", s->text.binary_file}};
     struct cli_evaluate_settings evaluating = {.load = s->load};
-    evaluating.load.nextn = true;
+    evaluating.load.nextn = MODEL_NEXTN_WANTED;
     enum status status = cli_outputs_check(&output, 1, inputs, 3, why);
     if (!status)
         status = cli_model_open(&d->model, s->model, &evaluating, s->llama_compat, why);

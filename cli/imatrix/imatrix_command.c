@@ -49,6 +49,7 @@ static enum status run(const void *opaque, const struct cli_args *args, struct s
     (void)args;
     struct cli_imatrix_settings s = *(const struct cli_imatrix_settings *)opaque;
     cli_text_settle(&s.text);
+    s.evaluate.load.nextn = s.no_nextn || s.llama_compat ? MODEL_NEXTN_LEFT : MODEL_NEXTN_IF_THERE;
     enum status status = check_settings(&s, why);
     return status ? status : cli_imatrix_run(&s, why);
 }
@@ -86,8 +87,13 @@ static const struct cli_option options[] = {
     {"--process-output", CLI_ON, NULL,
      "also collect for output.weight, unless the model's embedding is its head",
      AT(process_output)},
+    {"--no-nextn", CLI_ON, NULL,
+     "leave out the block that predicts the token after the next (nextn, MTP), which else is "
+     "collected where the file has it and assay draft knows its form",
+     AT(no_nextn)},
     {"--llama-compat", CLI_ON, NULL,
-     "leave out the rows of dense products that llama-imatrix forgets with -b (default: 2048) and "
+     "leave out that block and the rows of dense products that llama-imatrix forgets with -b "
+     "(default: 2048) and "
      "-ub, and write float32 sums alone",
      AT(llama_compat)},
     {"-ub --ubatch-size", CLI_COUNT, "N",

@@ -4,6 +4,8 @@
 
 #include "cli/evaluate.h"
 #include "cli/input/windows.h"
+#include "clients/imatrix/missing.h"
+#include "clients/imatrix/windows/nextn.h"
 #include "clients/imatrix/windows/units.h"
 #include "eval/metrics.h"
 
@@ -16,7 +18,7 @@ struct cli_imatrix_settings {
     struct cli_window_settings windows;
     struct cli_evaluate_settings evaluate;
     int format;
-    bool process_output, no_ppl, llama_compat;
+    bool process_output, no_nextn, no_ppl, llama_compat;
     int64_t n_ubatch;   /* of llama-imatrix; 0: not given */
     double stop_change; /* NaN: not given */
     int64_t stop_rows;  /* 0: not given */
@@ -29,6 +31,10 @@ struct cli_imatrix {
     struct cli_windows windows;
     struct imat_collector *collector;
     struct imat_units units;
+    struct imat_nextn nextn;           /* its model NULL: no such block is collected */
+    struct eval_stream_source streams; /* of it */
+    struct imat_missing *missing;      /* [n_missing] */
+    size_t n_missing;
     struct imat_matrix matrix; /* after the run */
     struct eval_perplexity_result result;
     char *sums_file, *sums_id;     /* --state has them; NULL: not given */
@@ -52,6 +58,9 @@ size_t cli_imatrix_n_windows(const struct cli_imatrix *im);
  * another number. */
 enum { CLI_IMATRIX_FEW_ROWS = 32 };
 uint64_t cli_imatrix_few_rows(const struct cli_imatrix *im);
+
+/** Say which matrices of the file the run makes no entry for, and what becomes of them. */
+void cli_imatrix_say_missing(const struct cli_imatrix *im);
 
 /* cli/imatrix/state.c: --state; without it these do nothing. */
 

@@ -92,6 +92,12 @@ static enum status open_collector(struct cli_imatrix *im, struct status_why *why
                              .llama = cli_imatrix_llama(s),
                              .stop.change = s->stop_change,
                              .stop.rows = (uint64_t)s->stop_rows};
+    im->e.units = &im->windows.units.units;
+    if (model_hparams(im->model.model)->n_bound) {
+        im->nextn = (struct imat_nextn){im->model.model, im->e.units, im->collector};
+        im->streams = imat_nextn_source(&im->nextn);
+        im->e.models.streams = &im->streams;
+    }
     tell_apart(im);
     if (u->masked)
         imat_collector_mask(im->collector);
@@ -113,7 +119,11 @@ static enum status open(void *self, struct status_why *why)
     if (!status)
         status = open_collector(im, why);
     im->e.models.model = im->model.model;
-    im->e.units = &im->windows.units.units;
+    if (!status)
+        status = imat_missing_list(im->model.model, s->process_output, &im->missing, &im->n_missing,
+                                   why);
+    if (!status)
+        cli_imatrix_say_missing(im);
     return status;
 }
 
@@ -128,6 +138,7 @@ static enum status name_computation(char **out, const struct cli_imatrix *im,
     base_json_begin(&json);
     base_json_text(&json, json.root, "assay", versions.assay);
     base_json_flag(&json, json.root, "process_output", im->settings->process_output);
+    base_json_flag(&json, json.root, "nextn", im->nextn.model != NULL);
     cli_json_add_computation(&json, json.root, &im->e);
     cli_json_add_model(&json, json.root, "model", &im->model, false);
     enum status status = base_json_text_of(&json, &text, why);
@@ -222,6 +233,7 @@ static void close(void *self)
     imat_collector_close(im->collector);
     imat_units_free(&im->units);
     imat_free(&im->matrix);
+    free(im->missing);
     free(im->sums_id);
     cli_windows_close(&im->windows);
     cli_model_close(&im->model);

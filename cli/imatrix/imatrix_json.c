@@ -46,6 +46,7 @@ static void describe(const void *self, struct base_json *json, bool for_journal)
     cJSON *o = base_json_object(json, json->root, "settings");
     cli_json_add_window_settings(json, o, &s->windows, &im->windows.plan);
     base_json_flag(json, o, "process_output", s->process_output);
+    base_json_flag(json, o, "nextn", im->nextn.model != NULL);
     base_json_flag(json, o, "no_ppl", s->no_ppl);
     base_json_flag(json, o, "masked", cli_imatrix_masked(im));
     base_json_real(json, o, "stop_when_change", s->stop_change);
@@ -79,6 +80,18 @@ static void add_few(struct base_json *json, cJSON *parent, const struct imat_ent
     }
 }
 
+static void add_missing(struct base_json *json, const struct cli_imatrix *im)
+{
+    static const char *const words[] = {
+        [IMAT_STOPPED] = "stops", [IMAT_ALIKE] = "alike", [IMAT_KEPT] = "kept"};
+    cJSON *list = base_json_list(json, json->root, "without_entry");
+    for (size_t i = 0; i < im->n_missing; i++) {
+        cJSON *o = base_json_object(json, list, NULL);
+        base_json_text(json, o, "name", im->missing[i].name);
+        base_json_text(json, o, "llama_quantize", words[im->missing[i].treatment]);
+    }
+}
+
 static void add_details(const void *self, struct base_json *json)
 {
     const struct cli_imatrix *im = self;
@@ -95,6 +108,7 @@ static void add_details(const void *self, struct base_json *json)
         if (e->n_matrices > 1)
             add_few(json, o, e, cli_imatrix_few_rows(im));
     }
+    add_missing(json, im);
 }
 
 static void add_files(const void *self, struct base_json *json, cJSON *run)

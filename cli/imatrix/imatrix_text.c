@@ -5,17 +5,50 @@
 #include <string.h>
 
 #include "base/text/printable.h"
+#include "base/text/quote.h"
 #include "cli/imatrix/imatrix_command.h"
 #include "cli/process/run.h"
 #include "cli/process/say.h"
 
-enum { MOST_FEW = 20, NAME_BYTES = 300 };
+enum { MOST_FEW = 20, MOST_NAMES = 4, NAME_BYTES = 300 };
 
 /** A tensor's name without its block: "ffn_down.weight". */
 static const char *part_of(const char *name)
 {
     const char *dot = strncmp(name, "blk.", 4) == 0 ? strchr(name + 4, '.') : NULL;
     return dot ? dot + 1 : name;
+}
+
+/** The names of tensors that are treated so, the first of them; returns how many there are. */
+static size_t list_names(const struct cli_imatrix *im, enum imat_treatment treatment,
+                         char out[NAME_BYTES])
+{
+    size_t n = 0;
+    *out = '\0';
+    for (size_t i = 0; i < im->n_missing; i++)
+        if (im->missing[i].treatment == treatment && n++ < MOST_NAMES)
+            base_list_name(out, NAME_BYTES, im->missing[i].name);
+    return n;
+}
+
+void cli_imatrix_say_missing(const struct cli_imatrix *im)
+{
+    static const char *const what[] = {
+        [IMAT_STOPPED] = "stops where one is to become " IMAT_TYPES_THAT_STOP
+                         " (--tensor-type gives it another type)",
+        [IMAT_ALIKE] = "weighs their columns alike",
+        [IMAT_KEPT] = "keeps their type",
+    };
+    for (size_t t = 0; t < sizeof what / sizeof *what; t++) {
+        char names[NAME_BYTES], shown[NAME_BYTES], more[64] = "";
+        size_t n = list_names(im, (enum imat_treatment)t, names);
+        if (n > MOST_NAMES)
+            snprintf(more, sizeof more, " and %zu more, which --json lists", n - MOST_NAMES);
+        if (n > 0)
+            cli_say("assay: %sno entry for %s%s: llama-quantize %s\n",
+                    t == IMAT_STOPPED ? "note: " : "",
+                    base_printable_text(shown, sizeof shown, names), more, what[t]);
+    }
 }
 
 static void print_beginning(const void *self)
@@ -25,6 +58,9 @@ static void print_beginning(const void *self)
     size_t batch = im->e.units->most.n_tokens;
     cli_say("assay: collecting over %zu window%s of %zu tokens, %zu at a time\n", plan->n_windows,
             status_plural(plan->n_windows), plan->window, batch / plan->n_inputs);
+    if (im->nextn.model)
+        cli_say("assay: blk.%u, which predicts the token after the next, is collected, too\n",
+                model_hparams(im->nextn.model)->n_layers);
 }
 
 /** The line of all tensors that have entry i's part, if it is the first of them. */

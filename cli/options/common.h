@@ -144,7 +144,8 @@ struct cli_model_settings {
     struct cli_kv_list cache_k, cache_v; /* candidates; the first of each go together */
     bool no_kv_rotation;
     int64_t experts_used; /* of a token; 0: as the file says. A base is never opened with it */
-    bool nextn;           /* no option: the block for the token after the next is wanted, too */
+    int nextn; /* enum model_nextn_wish; no option: the block for the token after the next is
+                  wanted, too */
 };
 extern const struct cli_option cli_model_options[];
 extern const struct cli_option cli_weight_options[]; /* of them, those but -ctk and -ctv */

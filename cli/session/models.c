@@ -26,7 +26,7 @@ static struct model_options model_options(const struct cli_model_settings *s, bo
         .tokenizer_pre = s->tokenizer_pre,
         .allow_unknown = s->allow_unknown,
         .llama_compat = llama_compat,
-        .nextn = s->nextn,
+        .nextn = (enum model_nextn_wish)s->nextn,
         .overrides = (const char *const *)s->overrides.items,
         .n_overrides = s->overrides.n,
         .rope_freq_base = given_or_zero(s->rope_freq_base),

@@ -137,9 +137,8 @@ static enum status forward(struct draft_session *s, const int32_t *tokens, size_
         status = model_hidden(s->main, s->x, s->all, n, s->hidden, why);
     const struct model_segment after = {.n_tokens = n - 1, .parent = -1};
     const struct model_batch next = {tokens + 1, n - 1, &after, 1};
-    const float *source = model_hparams(s->options.model)->nextn_stream ? s->x : s->hidden;
     if (!status)
-        status = model_nextn_enter(s->block, next.tokens, n - 1, source, s->stream, why);
+        status = model_nextn_enter(s->block, &next, s->all, s->x, s->stream, why);
     if (!status)
         status = model_forward(s->block, &next, s->n_layers, s->n_layers + 1, s->stream, why);
     return status ? status : model_nextn_hidden(s->block, s->stream, n - 1, s->x, why);

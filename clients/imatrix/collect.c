@@ -24,11 +24,8 @@ static int compare_places(const void *a, const void *b)
     return 0;
 }
 
-/** Scores of earlier residuals are no matrix: they meet rows of all streams. */
 static bool counts(const struct gguf_tensor *t, bool outputs)
 {
-    if (strstr(t->name, "_res_score."))
-        return false;
     return strncmp(t->name, "blk.", 4) == 0 || (outputs && strcmp(t->name, "output.weight") == 0);
 }
 
@@ -241,17 +238,6 @@ static enum status square(struct imat_hook *hook, const struct input *in, struct
                                       &hook->plain, why);
 }
 
-/** There are rows of which nobody says whether they count. */
-static enum status refuse(const struct imat_hook *hook, const struct imat_place *at,
-                          struct status_why *why)
-{
-    const struct imat_collector *c = hook->collector;
-    return status_fail(why, STATUS_UNSUPPORTED,
-                       "%s: %s is multiplied with rows that belong to no token, so that those of "
-                       "some tokens cannot be told apart; expected a run over all rows",
-                       gguf_path(c->file), c->entries[at->entry].name);
-}
-
 /** A product is to be computed. again: with the input of the product before it. */
 static enum status show(struct imat_hook *hook, const struct kern_weight *weight, struct input *in,
                         bool again, struct status_why *why)
@@ -266,8 +252,6 @@ static enum status show(struct imat_hook *hook, const struct kern_weight *weight
         return STATUS_OK;
     }
     in->all |= c->experts_whole && imat_is_experts(&c->entries[at->entry]);
-    if (!in->marks && (!in->all || imat_n_told_apart(c, at->entry)))
-        return refuse(hook, at, why);
     bool repeats =
         hook->at == at && hook->n_rows == in->n_rows && hook->input == in->x && !hook->plain;
     enum status status = again ? STATUS_OK : square(hook, in, why);
@@ -279,13 +263,22 @@ static enum status show(struct imat_hook *hook, const struct kern_weight *weight
     return status || repeats || !hook->n_counted ? status : add(hook, at, in, why);
 }
 
+static enum status show_product(struct imat_hook *hook, const struct kern_linear *op,
+                                struct status_why *why)
+{
+    struct input in = {op->x,     op->n_tokens, op->weight->n_cols, !hook->collector->masked,
+                       op->marks, op->mark_rows};
+    if (op->marks)
+        return show(hook, op->weight, &in, op->same_x, why);
+    hook->n_rows = 0; /* rows of no token */
+    return STATUS_OK;
+}
+
 static enum status linear(struct kern_backend *b, const struct kern_linear *op,
                           struct status_why *why)
 {
     struct imat_hook *hook = kern_owner_of(b);
-    struct input in = {op->x,     op->n_tokens, op->weight->n_cols, !hook->collector->masked,
-                       op->marks, op->mark_rows};
-    enum status status = show(hook, op->weight, &in, op->same_x, why);
+    enum status status = show_product(hook, op, why);
     return status ? status : hook->observer.inner->linear(b, op, why);
 }
 
@@ -303,6 +296,14 @@ static enum status score(struct kern_backend *b, const struct kern_score *op,
             status = show(hook, matrix, &in, false, why);
     }
     return status ? status : hook->observer.inner->score(b, op, why);
+}
+
+enum status imat_collector_count(struct kern_backend *b, const struct kern_weight *weight,
+                                 const float *x, size_t n_rows, const uint8_t *marks,
+                                 struct status_why *why)
+{
+    const struct kern_linear op = {.weight = weight, .x = x, .n_tokens = n_rows, .marks = marks};
+    return show_product(kern_owner_of(b), &op, why);
 }
 
 enum status imat_collector_attach(struct imat_collector *c, struct kern_backend *const *backends,

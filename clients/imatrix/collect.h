@@ -3,9 +3,10 @@
  * added up.
  *
  * A product counts by its weight: the rows of a tensor of the file whose name begins with "blk.",
- * of a slice of it where it is a stack (experts, heads), and with `outputs` "output.weight". Where
- * a tensor is multiplied in parts of its rows, which read the same, the first part counts. Where it
- * is multiplied with the same input twice, one after the other, the input counts once.
+ * of a slice of it where it is a stack (experts, heads), and with `outputs` "output.weight". Rows
+ * that belong to tokens count: those of a product with marks (struct kern_linear), or of a head.
+ * Where a tensor is multiplied in parts of its rows, which read the same, the first part counts.
+ * Where it is multiplied with the same input twice, one after the other, the input counts once.
  */
 #ifndef IMATRIX_COLLECT_H
 #define IMATRIX_COLLECT_H
@@ -17,6 +18,7 @@
 
 struct imat_collector;
 struct kern_backend;
+struct kern_weight;
 
 /**
  * file: the model's; borrowed.   outputs: the head counts, too, unless it is the embedding.
@@ -31,7 +33,7 @@ enum status imat_collector_open(struct imat_collector **out, const struct gguf_f
  */
 enum status imat_collector_attach(struct imat_collector *c, struct kern_backend *const *backends,
                                   size_t n_backends, struct status_why *why);
-/** Rows count that the products' marks name (struct kern_linear), not all of them. */
+/** Of the rows that belong to tokens those count that their marks name, not all. */
 void imat_collector_mask(struct imat_collector *c);
 /** Rows count that the marks name, and all rows of experts. */
 void imat_collector_mask_dense(struct imat_collector *c);
@@ -42,6 +44,13 @@ void imat_collector_mask_dense(struct imat_collector *c);
 size_t imat_collector_categorise(struct imat_collector *c, size_t n);
 /** From now on products count: those before it were trials.   Any thread. */
 void imat_collector_begin(struct imat_collector *c);
+/**
+ * Count rows of a matrix's input that nobody multiplies with it, on a backend that shows its
+ * products. x: backend memory. marks: [n_rows]. Fails: as these backends.
+ */
+enum status imat_collector_count(struct kern_backend *b, const struct kern_weight *weight,
+                                 const float *x, size_t n_rows, const uint8_t *marks,
+                                 struct status_why *why);
 /** Bytes that the sums take at most, those of each backend's batch among them, and n_packed of
  * imat_collector_pack. */
 double imat_collector_bytes(const struct imat_collector *c, size_t n_packed);

@@ -318,13 +318,19 @@ enum status model_forward(struct model_session *s, const struct model_batch *bat
     return status_of(&s->failure, why);
 }
 
-enum status model_hidden(struct model_session *s, const float *x, const uint32_t *rows,
-                         size_t n_rows, float *hidden, struct status_why *why)
+void model_hide(struct model_session *s, const float *x, const uint32_t *rows, size_t n_rows,
+                float *hidden)
 {
     const struct model *m = s->model;
-    s->failure = (struct status_kept){0};
     model_residual_of(m)->end(s, x, rows, n_rows, hidden);
     if (m->output_norm.gain.data)
         model_normalise_rows(s, &m->output_norm, hidden, n_rows, m->hparams.n_embd);
+}
+
+enum status model_hidden(struct model_session *s, const float *x, const uint32_t *rows,
+                         size_t n_rows, float *hidden, struct status_why *why)
+{
+    s->failure = (struct status_kept){0};
+    model_hide(s, x, rows, n_rows, hidden);
     return status_of(&s->failure, why);
 }

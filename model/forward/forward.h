@@ -103,16 +103,19 @@ enum status model_forward(struct model_session *s, const struct model_batch *bat
                           size_t layer_from, size_t layer_to, float *x, struct status_why *why);
 /**
  * x of the block that predicts the token after the next, for pairs of a token and the row before
- * it: x[i] = join [token_norm(embedding of tokens[i]), hidden_norm(rows[i])]. The rows are those of
- * model_hidden, or with nextn_stream what that is made of.
+ * it: x[i] = join [token_norm(embedding of token i), hidden_norm(row i)]. Row i is what
+ * model_hidden makes of row before[i] of the layers' stream, or with nextn_stream that row itself.
  *
- * The block itself is layer n_layers: a session of that layer alone advances x through it.
- * rows, x: backend memory [n, D], apart. tokens: host. The model was opened with
- * model_options.nextn.
+ * The block is layer n_layers, which a session of that layer alone advances x through.
+ * pairs: their tokens; their marks are those of the products. before: host. stream: what left the
+ * last layer; x: [n_tokens, D]; backend memory, apart. The model was opened with the block.
  * Fails: STATUS_USAGE (an id beyond the vocabulary), STATUS_MEMORY, STATUS_DEVICE.
  */
-enum status model_nextn_enter(struct model_session *s, const int32_t *tokens, size_t n,
-                              const float *rows, float *x, struct status_why *why);
+enum status model_nextn_enter(struct model_session *s, const struct model_batch *pairs,
+                              const uint32_t *before, const float *stream, float *x,
+                              struct status_why *why);
+/** Bytes of backend memory that this takes, of n pairs. */
+size_t model_nextn_bytes(const struct model *m, size_t n);
 /** What model_nextn_head takes of x after the block: hidden[i] = norm(x[i]). Backend memory. */
 enum status model_nextn_hidden(struct model_session *s, const float *x, size_t n, float *hidden,
                                struct status_why *why);

@@ -231,6 +231,10 @@ void model_close_branch(struct model_session *s, const struct model_step *step,
                         const struct model_product *product, const struct model_norm *post,
                         const float *in);
 
+/** The rows of model_hidden, as a part of a pass. */
+void model_hide(struct model_session *s, const float *x, const uint32_t *rows, size_t n_rows,
+                float *hidden);
+
 /** Fails: STATUS_USAGE (an id beyond the vocabulary). */
 enum status model_check_ids(const struct model_session *s, const int32_t *ids, size_t n,
                             struct status_why *why);

@@ -70,8 +70,9 @@ static void check_blocks(const struct model_hparams *h, const struct model_readi
     free(blocks);
 }
 
-/** The block that the caller wants: it must be there, and of a known form. */
-static void want_nextn(struct model_hparams *h, const struct model_reading *r)
+/** Refuse a file without such a block, or with one that is not known. join: a tensor of it. */
+static void need_nextn(const struct model_hparams *h, const struct model_reading *r,
+                       const char *join)
 {
     char known[512] = "";
     for (size_t i = 0; r->archs[i]; i++)
@@ -86,15 +87,23 @@ static void want_nextn(struct model_hparams *h, const struct model_reading *r)
         model_key_fail(
             &r->keys, STATUS_FORMAT, "nextn_predict_layers",
             "is 0 or missing, expected a model with a block that predicts further tokens");
-    char name[64];
-    snprintf(name, sizeof name, "blk.%u.nextn.eh_proj.weight", h->n_layers);
-    if (!gguf_tensor_find(r->keys.file, name))
+    if (!gguf_tensor_find(r->keys.file, join))
         model_keys_fail(&r->keys, STATUS_FORMAT,
                         "the block that predicts further tokens was left out of this file: "
                         "tensor '%s' is missing, and key '%s.nextn_predict_layers' is %u; "
                         "expected a file that was made with it",
-                        name, r->keys.prefix, h->n_nextn);
-    h->n_bound = 1;
+                        join, r->keys.prefix, h->n_nextn);
+}
+
+/** Count the block that is bound, if it is there and of a known form. */
+static void take_nextn(struct model_hparams *h, const struct model_reading *r)
+{
+    char join[64];
+    snprintf(join, sizeof join, "blk.%u.nextn.eh_proj.weight", h->n_layers);
+    if (r->options->nextn == MODEL_NEXTN_WANTED)
+        need_nextn(h, r, join);
+    h->n_bound = r->arch->nextn != MODEL_NEXTN_UNKNOWN && h->n_nextn > 0 &&
+                 gguf_tensor_find(r->keys.file, join);
     h->nextn_stream = r->arch->nextn == MODEL_NEXTN_STREAM;
 }
 
@@ -109,7 +118,7 @@ void model_nextn_read(struct model_hparams *h, const struct model_reading *r)
     h->n_layers = r->n_blocks - h->n_nextn;
     check_blocks(h, r);
     if (r->options->nextn)
-        want_nextn(h, r);
+        take_nextn(h, r);
     if (r->keys.kept->status)
         return; /* there may be fewer such blocks than are wanted */
     uint32_t n_left = h->n_nextn - h->n_bound;

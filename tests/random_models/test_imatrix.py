@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 """assay imatrix of random models, against sums of squares in double precision: every architecture,
 the experts of mixtures, heads of latent attention; counts to the row; the same bytes of other
-batches, threads and instruction sets; the rows that masks name.
+batches, threads and instruction sets; the rows that masks name; the block that predicts the token
+after the next; which matrices are said to have no entry.
 
 usage: test_imatrix.py ASSAY SOURCE_DIR [COUNT [FIRST_SEED [ARCHITECTURE...]]]
        (`all`: every architecture)
 """
 import collections
 import json
+import math
 import pathlib
 import random
+import re
 import struct
 import subprocess
 import sys
@@ -18,12 +21,13 @@ import tempfile
 SOURCE = pathlib.Path(sys.argv[2])
 sys.path[:0] = [str(SOURCE / "tests" / "cli"), str(SOURCE / "tests" / "random_models")]
 import architectures  # noqa: E402
+import drafts  # noqa: E402
 from evaluate import Evaluation  # noqa: E402
 import rewrite  # noqa: E402
 
 # Of a tensor's largest sum. Inputs of products are float32 and come from float32.
 TOLERANCE = 1e-5
-USUAL = "qwen3moe", "gemma4", "qwen3next", "deepseek2", "gemma3n", "deepseek32", "kimi-k3"
+USUAL = "qwen3moe", "gemma4", "qwen3next", "deepseek2", "gemma3n", "deepseek32", "kimi-k3", "glm4moe", "qwen35", "step35"
 SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
 F32, I64, STRING, ARRAY = 0, 27, 8, 9
 
@@ -210,10 +214,49 @@ def check_categories(assay, file, windows, n, rng):
             raise ValueError(f"categories: {e['categories']}, expected {sorted(alone)}")
 
 
+def has_block(generated):
+    """Whether there is a block after the layers whose form is known."""
+    return generated.arch in drafts.KNOWN and generated.n_next > 0
+
+
+def check_block(assay, file, text, n, found, generated):
+    """Without the block the other entries are the same; matrices without one are listed."""
+    document, block = file.parent / "result.json", f"blk.{generated.n_layers}."
+    collected = any(name.startswith(block) for name in found)
+    if collected != has_block(generated):
+        raise ValueError(f"{block}: entries {sorted(found)}")
+    left = read(collect(assay, file, text, n, "--no-nextn"))[0]
+    if left != {name: of for name, of in found.items() if not name.startswith(block)}:
+        raise ValueError("--no-nextn: other entries")
+    for have, more in (found, ()), (left, ("--no-nextn",)):
+        collect(assay, file, text, n, "--json", document, *more)
+        result = json.loads(document.read_text())
+        listed = {e["name"]: e["llama_quantize"] for e in result["without_entry"]}
+        right = {t.name for t in generated.tensors if math.prod(t.ne[1:]) > 1
+                 and not re.search(r"ffn_[a-z]+\.\d", t.name)} - set(have)  # an expert may have no rows
+        if set(listed) != right or result["settings"]["nextn"] != (collected and have is found):
+            raise ValueError(f"without entries or listed, not both: {sorted(right ^ set(listed))}")
+        ends = "token_embd.weight", "output.weight", "per_layer_token_embd.weight"
+        if any((how == "alike") != (name in ends) for name, how in listed.items()):
+            raise ValueError(f"treated: {listed}")
+
+
+def generate(rng, arch, seed):
+    """Of the architectures whose drafts are known, mostly with the block."""
+    if arch not in drafts.KNOWN:
+        return architectures.generate(rng, arch)
+    generated = drafts.generate(rng, arch, 1 + seed % 2)
+    while not generated.n_next and seed % 4:
+        generated = drafts.generate(rng, arch, 1 + seed % 2)
+    if generated.n_next:
+        drafts.with_options(generated, rng)
+    return generated
+
+
 def check(assay, arch, seed, folder):
     """The largest difference, or None where nothing can be said of this seed."""
     rng = random.Random(f"imatrix {arch} {seed}")
-    generated = architectures.generate(rng, arch)
+    generated = generate(rng, arch, seed)
     evaluation = Evaluation(generated, rng)
     while evaluation.fixed:
         evaluation = Evaluation(generated, rng)
@@ -222,9 +265,16 @@ def check(assay, arch, seed, folder):
     model = architectures.model({key: value for key, _, value, _ in generated.pairs},
                                 {t.name: t for t in generated.tensors})
     sums = Sums(model, generated.tensors)
+    block = has_block(generated)
+    if block:
+        drafts.read_block(model)
     for window in evaluation.windows:
-        list(model.logits(window))
-        if model.sure < len(window):
+        if block:
+            sure = drafts.predictions(model, window)[2]
+        else:
+            list(model.logits(window))
+            sure = model.sure
+        if sure < len(window):
             return None
     path = collect(assay, file, text, evaluation.n)
     found, keys = read(path)
@@ -237,6 +287,7 @@ def check(assay, arch, seed, folder):
     boundaries = [value for key, _, value, _ in generated.pairs if key.endswith("original_context_length")]
     if min(boundaries, default=evaluation.n) >= evaluation.n:  # else a shorter window may have other angles
         check_masks(assay, file, evaluation.windows, evaluation.n, rng)
+    check_block(assay, file, text, evaluation.n, found, generated)
     if any("_exps." in t.name for t in generated.tensors):
         check_categories(assay, file, evaluation.windows, evaluation.n, rng)
     return compare(found, sums, evaluation.n * len(evaluation.windows))

@@ -30,7 +30,7 @@ size_t imat_least_positions(const struct model *model)
 {
     const struct model_hparams *h = model_hparams(model);
     size_t least = 0;
-    for (size_t i = 0; i < h->n_layers; i++) {
+    for (size_t i = 0; i < h->n_layers + h->n_bound; i++) {
         const struct model_layer_shape *l = &h->layers[i];
         if (l->sparse)
             least = base_max(least, model_index_limit(h, i) + 1);
