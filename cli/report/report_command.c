@@ -66,7 +66,9 @@ const struct cli_command cli_command_report = {
     .description =
         "RESULT.json is what --json of perplexity (also of choice tasks), kld, best or sweep\n"
         "wrote, or what info --json says of an importance matrix. The page is one file that\n"
-        "loads nothing. It says what the results do not have, and which option adds it.",
+        "loads nothing. It says what the results do not have, and which option adds it.\n"
+        "What llama-bench printed with -o json or -o jsonl, given beside results, adds speeds\n"
+        "and the divergence against them.",
     .examples = "assay report *.json -o report.html\n"
                 "Results as a page, with charts, the worst tokens and paired tests.",
     .options = options,

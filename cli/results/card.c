@@ -74,7 +74,8 @@ const struct cli_command cli_command_card = {
         "what its size is worth (not over a rounded cache); the text with its hash (and its name, "
         "where published figures\n"
         "refer to it); and the parent models and importance matrices that the files name.\n"
-        "Folded up are the types of the tensors, and the command that gives the figures again.",
+        "Folded up are the types of the tensors, and the command that gives the figures again.\n"
+        "What llama-bench printed with -o json or -o jsonl, given beside results, adds speeds.",
     .examples =
         "assay card kld.json -o card.md --svg kld.svg\n"
         "The block for a model's page: its figures, the text and the command, with a chart.",

@@ -2,7 +2,7 @@
 #ifndef CLI_RESULTS_COMPARE_H
 #define CLI_RESULTS_COMPARE_H
 
-#include "clients/documents/results/compare.h"
+#include "clients/documents/compare/compare.h"
 
 void cli_compare_print(const struct doc_compare *c);
 /** Fails: STATUS_MEMORY. */

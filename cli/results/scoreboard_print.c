@@ -40,6 +40,11 @@ struct board {
     size_t n_fields;
 };
 
+static bool has_error(const struct doc_metric *m, const struct doc_metric_value *v)
+{
+    return m->kind != DOC_REAL && !(m->flags & DOC_SAMPLED && isnan(v->error));
+}
+
 /* A number with n decimals, unless so large that they would mean nothing. */
 static void put_number(char *text, size_t capacity, double x, int n)
 {
@@ -61,7 +66,7 @@ static void put_value(char *cell, const struct board *b, size_t metric,
         snprintf(cell, CLI_CELL_BYTES, "%s", b->csv ? "" : "-");
     else if (b->csv)
         snprintf(cell, CLI_CELL_BYTES, "%.17g", m->as->scale * v->value);
-    else if (m->kind != DOC_REAL)
+    else if (has_error(m, v))
         snprintf(cell, CLI_CELL_BYTES, "%s ± %s", value, error);
     else
         snprintf(cell, CLI_CELL_BYTES, "%s", value);
@@ -128,7 +133,7 @@ static void put_field(char *cell, const struct board *b, struct field f,
         put_about(cell, b, f.index, run);
     else if (f.kind == VALUE)
         put_value(cell, b, f.index, v);
-    else if (v->known)
+    else if (v->known && has_error(&b->metrics[f.index], v))
         snprintf(cell, CLI_CELL_BYTES, "%.17g", b->metrics[f.index].as->scale * v->error);
 }
 

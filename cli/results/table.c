@@ -73,12 +73,15 @@ const struct cli_command cli_command_table = {
     .description =
         "RESULT.json is what --json wrote. Each model has a row: bases first, the others by\n"
         "their mean KL divergence. Results of choice tasks have a table of their own, below.\n"
-        "Other documents are left out, and a note says so.",
+        "Other documents are left out, and a note says so. What llama-bench printed with -o json\n"
+        "or -o jsonl, given beside results, adds the speeds of their files.",
     .examples =
         "assay table *.json\n"
         "All results of a folder in one table; documents that are no results are left out.\n"
         "assay table --svg *.json > sizes.svg\n"
-        "Divergence against size, as a chart.",
+        "Divergence against size, as a chart.\n"
+        "assay table kld.json bench.jsonl\n"
+        "The same figures beside the speeds that llama-bench -o jsonl measured.",
     .options = options,
     .rules = rules,
     .settings_bytes = sizeof(struct settings),

@@ -118,7 +118,7 @@ class Report(unittest.TestCase):
         self.assertEqual({e[1].get("scope") for e in page.all("th")}, {"col", "row"})
         self.assertNotIn("{{", text)
         self.assertEqual([m[2].split(":")[0] for m in page.all("p", **{"class": "missing"})],
-                         ["No categories", "No use of experts"])
+                         ["No speeds beside divergences", "No categories", "No use of experts"])
         for e in page.all("td"):
             self.assertTrue(e[1].get("data-label") or "colspan" in e[1] or not e[1], e)
         for svg in re.findall(r"<svg.*?</svg>", text, re.S):
@@ -340,12 +340,12 @@ class Report(unittest.TestCase):
         page = Page(self.report("b.json"))
         missing = [e[2] for e in page.all("p", **{"class": "missing"})]
         self.assertEqual([m.split(":")[0] for m in missing],
-                         ["No curve", "No categories", "No tokens", "No pairs", "No tasks",
-                          "No heat map", "No use of experts"])
-        self.assertIn("--context-curve", missing[0])
-        self.assertIn("--worst N", missing[2])
+                         ["No speeds beside divergences", "No curve", "No categories", "No tokens",
+                          "No pairs", "No tasks", "No heat map", "No use of experts"])
+        self.assertIn("--context-curve", missing[1])
+        self.assertIn("--worst N", missing[3])
         missing = [e[2] for e in Page(self.report("h.json")).all("p", **{"class": "missing"})]
-        self.assertEqual(len(missing), 9)
+        self.assertEqual(len(missing), 10)
 
     def test_a_sweep_is_drawn_as_it_draws_itself(self):
         text = self.report("s.json", "k.json")
@@ -503,8 +503,9 @@ class Report(unittest.TestCase):
         self.assertIn(f"`{TEXT.name}`; SHA-256 `{self.kld['text']['sha256']}`; ", done.stdout)
         self.assertRegex(done.stdout, f"  - `{Q4.name}`: `Q4_K` [\\d.]+ %, `Q6_K` [\\d.]+ %\n")
         less = 100 * (1 - c["model"]["n_bytes"] / self.kld["base"]["n_bytes"])
-        self.assertIn(f"\n  - `{F16.name}`: 0 nats from the base, the nearest\n  - `{Q4.name}`: "
-                      f"{c['kld']['mean']:.3g} nats from the base, {less:.3g} % smaller than "
+        self.assertIn(f"\n  - `{F16.name}`: 0 nats from the base (tokens drawn otherwise: none beyond "
+                      f"rounding), the nearest\n  - `{Q4.name}`: {c['kld']['mean']:.3g} nats from the base "
+                      f"(tokens drawn otherwise: at most 1 in 20), {less:.3g} % smaller than "
                       f"`{F16.name}`\n", done.stdout)
         self.assertEqual(re.findall("^</?details>", done.stdout, re.M), ["<details>", "</details>"] * 2)
         self.assertRegex(done.stdout, f"\n- \\*\\*Importance matrix\\*\\* `[^`]+` of the text "
@@ -526,7 +527,7 @@ class Report(unittest.TestCase):
     def test_which_file_a_card_names(self):
         document = copy.deepcopy(self.kld)
         document["candidates"] = []
-        for file, n_bytes, kld in (("a", 400, 0.1), ("b", 300, 0.2), ("c", 350, 0.3), ("d", 300, 0.4),
+        for file, n_bytes, kld in (("a", 400, 0.1), ("b", 300, 0.2), ("c", 350, 0.3), ("d", 300, 0.7),
                                    ("e", 200, 0.2)):
             one = copy.deepcopy(self.kld["candidates"][0])
             one["model"].update(file=file, n_bytes=n_bytes)
@@ -536,11 +537,15 @@ class Report(unittest.TestCase):
         (self.folder / "d.json").write_text(json.dumps(document))
         card = run("card", "d.json", cwd=self.folder).stdout
         self.assertEqual(re.findall("^  - (`[^`]*`: .* nats .*)$", card, re.M), [
-            "`a`: 0.100 nats from the base, the nearest, 50 % smaller than `f`",
-            "`b`: 0.200 nats from the base, 25 % smaller than `a`",
-            "`e`: 0.200 nats from the base, 33.3 % smaller than `b`",
-            "`c`: 0.300 nats from the base; `b` is 14.3 % smaller and nearer (0.200)",
-            "`d`: 0.400 nats from the base; `b` is as large and nearer (0.200)"])
+            "`a`: 0.100 nats from the base (tokens drawn otherwise: at most 1 in 2), the nearest, 50 % "
+            "smaller than `f`",
+            "`b`: 0.200 nats from the base (tokens drawn otherwise: at most 1 in 2), 25 % smaller than `a`",
+            "`e`: 0.200 nats from the base (tokens drawn otherwise: at most 1 in 2), 33.3 % smaller than "
+            "`b`",
+            "`c`: 0.300 nats from the base (tokens drawn otherwise: at most 1 in 2); `b` is 14.3 % "
+            "smaller and nearer (0.200)",
+            "`d`: 0.700 nats from the base (tokens drawn otherwise: perhaps most); `b` is as large and "
+            "nearer (0.200)"])
         for one in document["candidates"]:
             one["model"]["kv_types"] = {"k": "Q8_0", "v": "Q8_0", "rotation": True}
         (self.folder / "d.json").write_text(json.dumps(document))

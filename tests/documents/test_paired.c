@@ -4,7 +4,7 @@
  */
 #include <math.h>
 
-#include "clients/documents/results/paired.h"
+#include "clients/documents/compare/paired.h"
 #include "tests/harness/cmocka.h"
 
 static void assert_near(double found, double expected, double relative)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "cli/results/results.h"
-#include "clients/documents/results/compare.h"
+#include "clients/documents/compare/compare.h"
 #include "clients/documents/results/scoreboard.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -25,15 +25,23 @@ struct block {
 static const struct {
     const char *head, *key;
     int n_decimals;
-    bool of_divergence;
+    enum { ALWAYS, OF_DIVERGENCE, OF_SPEED } when;
 } columns[] = {
-    {"PPL", "ppl", 4, false},
-    {"PPL ratio", "ppl_ratio", 5, true},
-    {"KLD", "kld", 6, true},
-    {"KLD 99.9 %", "kld_p99_9", 6, true},
-    {"same top %", "same_top_percent", 2, true},
+    {"PPL", "ppl", 4, ALWAYS},
+    {"PPL ratio", "ppl_ratio", 5, OF_DIVERGENCE},
+    {"KLD", "kld", 6, OF_DIVERGENCE},
+    {"KLD 99.9 %", "kld_p99_9", 6, OF_DIVERGENCE},
+    {"same top %", "same_top_percent", 2, OF_DIVERGENCE},
+    {"prompt t/s", "prompt_tokens_per_second", 1, OF_SPEED},
+    {"generation t/s", "generation_tokens_per_second", 1, OF_SPEED},
 };
 enum { N_COLUMNS = sizeof columns / sizeof *columns };
+
+static bool is_shown(const struct block *b, size_t column)
+{
+    return columns[column].when == ALWAYS ||
+           (columns[column].when == OF_SPEED ? b->board->has_speeds : b->diverges);
+}
 
 static void put_figure(const struct block *b, const struct doc_scoreboard_run *run, size_t column)
 {
@@ -57,11 +65,11 @@ static void put_table(const struct block *b)
     char text[DOC_NUMBER_TEXT];
     base_file_printf(b->file, "| file | quantisation | size %s | bpw |", b->unit.name);
     for (size_t i = 0; i < N_COLUMNS; i++)
-        if (b->diverges || !columns[i].of_divergence)
+        if (is_shown(b, i))
             base_file_printf(b->file, " %s |", columns[i].head);
     base_file_printf(b->file, "\n| --- | --- | ---: | ---: |");
     for (size_t i = 0; i < N_COLUMNS; i++)
-        if (b->diverges || !columns[i].of_divergence)
+        if (is_shown(b, i))
             base_file_printf(b->file, " ---: |");
     base_file_printf(b->file, "\n");
     for (size_t k = 0; k < b->board->n; k++) {
@@ -76,7 +84,7 @@ static void put_table(const struct block *b)
                          doc_number(text, run->n_bytes / b->unit.bytes, b->unit.n_decimals));
         base_file_printf(b->file, " %s |", doc_number(text, run->bits_per_weight, 4));
         for (size_t i = 0; i < N_COLUMNS; i++)
-            if (b->diverges || !columns[i].of_divergence)
+            if (is_shown(b, i))
                 put_figure(b, run, i);
         base_file_printf(b->file, "\n");
     }
@@ -156,7 +164,15 @@ static void put_measures(const struct block *b)
         base_file_printf(b->file,
                          " PPL ratio is PPL over that of the base. KLD is the mean KL divergence "
                          "from the base in nats, and its 99.9 %% quantile over tokens; same top is "
-                         "the share of tokens after which both have the same most likely one.");
+                         "the share of tokens after which both have the same most likely one. "
+                         "With a KLD of D at most sqrt(D/2) of the tokens that are drawn at "
+                         "temperature 1 are others than the base's (Pinsker's inequality).");
+    char about[4 * DOC_SPEEDS_TEXT];
+    if (b->board->has_speeds)
+        base_file_printf(b->file,
+                         " Speeds, in tokens per second, are %s; after ± stands the standard "
+                         "deviation of its repetitions.",
+                         base_markdown(about, sizeof about, b->board->speeds_about));
     base_file_printf(b->file, "\n");
 }
 

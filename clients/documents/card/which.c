@@ -7,6 +7,7 @@
 #include "base/text/printable.h"
 #include "clients/documents/card/origin.h"
 #include "clients/documents/report/shared/models.h"
+#include "clients/documents/results/drawn.h"
 
 /* What a document has on the board, the nearest to the base first. */
 struct files {
@@ -67,7 +68,9 @@ static void put_line(const struct files *f, const struct doc_scoreboard_run *run
     const struct doc_scoreboard_run *other = instead_of(f, run), *than = larger ? larger : f->base;
     base_file_printf(f->file, "  - ");
     doc_card_code(f->file, run->file);
-    base_file_printf(f->file, ": %s nats from the base", base_figure(figure, divergence(run), 3));
+    base_file_printf(f->file, ": %s nats from the base (tokens drawn otherwise: %s)",
+                     base_figure(figure, divergence(run), 3),
+                     doc_drawn_otherwise(divergence(run), doc_run_rounding(run)));
     if (!larger)
         base_file_printf(f->file, ", the nearest");
     if (other) {

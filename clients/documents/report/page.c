@@ -68,6 +68,7 @@ static const struct part {
     {"links", put_links, NULL},
     {"scoreboard", doc_report_board, "Scoreboard"},
     {"size", doc_report_sizes, "Size"},
+    {"speed", doc_report_speeds, "Speed"},
     {"distributions", doc_report_spreads, "Distributions"},
     {"position", doc_report_positions, "Position"},
     {"confidence", doc_report_confidence, "Confidence"},

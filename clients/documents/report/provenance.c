@@ -111,6 +111,12 @@ static void put_document(struct doc_report *r, size_t i)
     put_models(&rows, root);
     for (size_t k = 0; k < sizeof objects / sizeof *objects; k++)
         put_object(&rows, root, objects[k]);
+    struct base_field list = base_field_list_or_none(root, "rows"), item = {0};
+    while (d->kind == DOC_BENCH && base_field_next(list, &item)) {
+        char name[32];
+        snprintf(name, sizeof name, "rows[%zu]", item.index);
+        put_value(&rows, name, item.json, 0);
+    }
     doc_table_end(&t);
     if (rows.n > MOST_ROWS)
         doc_html(r->file, "<p class=\"note\">%zu of %zu fields are shown.</p>\n", (size_t)MOST_ROWS,

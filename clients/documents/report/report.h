@@ -3,9 +3,9 @@
 #define DOCUMENTS_REPORT_REPORT_H
 
 #include "base/file/atomic_file.h"
+#include "clients/documents/compare/compare.h"
 #include "clients/documents/report/shared/models.h"
 #include "clients/documents/report/shared/table.h"
-#include "clients/documents/results/compare.h"
 #include "clients/documents/results/results.h"
 
 enum { DOC_MOST_PARTS = 24 };
@@ -40,6 +40,7 @@ void doc_report_answer(struct doc_report *report);
 void doc_report_notes(struct doc_report *report);
 void doc_report_board(struct doc_report *report);
 void doc_report_sizes(struct doc_report *report);
+void doc_report_speeds(struct doc_report *report);
 void doc_report_spreads(struct doc_report *report);
 void doc_report_positions(struct doc_report *report);
 void doc_report_confidence(struct doc_report *report);

@@ -1,4 +1,5 @@
-/* Divergence and perplexity against size, one chart for each set of inputs. */
+/* Divergence and perplexity against size, divergence against speed: one chart for each set of
+ * inputs. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@ struct chart {
     const struct doc_scoreboard_run *head;
     size_t metric;
     double n_context; /* tokens of a cache that counts as size; 0: weights alone */
+    bool by_speed;    /* of generation, in place of size */
     struct doc_unit unit;
     char x_label[80];
     double rounding; /* of the mean divergences that are drawn, the largest; NaN: not known */
@@ -33,9 +35,16 @@ static bool is_drawn(const struct chart *c, size_t run)
     return c->flags[run] & DRAWN;
 }
 
-/* Bytes; NaN where a cache is asked for and not known. */
+static const struct doc_metric_value *speed_of(const struct doc_scoreboard_run *run)
+{
+    return &run->values[doc_speed_metric(DOC_GENERATION)];
+}
+
+/* Bytes, or tokens per second; NaN where a speed, or a cache that is asked for, is not known. */
 static double size_of(const struct chart *c, const struct doc_scoreboard_run *run)
 {
+    if (c->by_speed)
+        return speed_of(run)->known ? speed_of(run)->value : (double)NAN;
     return run->n_bytes + (c->n_context > 0 ? doc_cache_bytes(run->model, c->n_context) : 0);
 }
 
@@ -44,14 +53,21 @@ static double value_of(const struct chart *c, const struct doc_scoreboard_run *r
     return run->values[c->metric].value;
 }
 
-/* No other model that is drawn is at most as large and better, or smaller and as good. */
+/* The less the better. */
+static double cost_of(const struct chart *c, const struct doc_scoreboard_run *run)
+{
+    return c->by_speed ? -size_of(c, run) : size_of(c, run);
+}
+
+/* No other model that is drawn costs at most as much and is better, or costs less and is as good.
+ */
 static bool on_front(const struct chart *c, const struct doc_scoreboard_run *run)
 {
     for (size_t i = 0; i < c->board->n; i++) {
         const struct doc_scoreboard_run *other = &c->board->runs[i];
         bool as_good =
-            size_of(c, other) <= size_of(c, run) && value_of(c, other) <= value_of(c, run);
-        bool better = size_of(c, other) < size_of(c, run) || value_of(c, other) < value_of(c, run);
+            cost_of(c, other) <= cost_of(c, run) && value_of(c, other) <= value_of(c, run);
+        bool better = cost_of(c, other) < cost_of(c, run) || value_of(c, other) < value_of(c, run);
         if (is_drawn(c, i) && as_good && better)
             return false;
     }
@@ -79,9 +95,7 @@ static enum status choose(struct chart *c, struct status_why *why)
 /* What rounding may have moved a mean divergence by, or NaN. */
 static double rounding_of(const struct chart *c, const struct doc_scoreboard_run *run)
 {
-    return c->metric == DOC_METRIC_KLD && base_field_find(run->from, "kld.rounding").json
-               ? base_field_real_or_null(run->from, "kld.rounding")
-               : (double)NAN;
+    return c->metric == DOC_METRIC_KLD ? doc_run_rounding(run) : (double)NAN;
 }
 
 /* Whether the chart reaches down to the line of the rounding. */
@@ -113,7 +127,8 @@ static size_t fit(struct chart *c)
         snprintf(c->x_label, sizeof c->x_label, "weights and cache of %.15g tokens, %s",
                  c->n_context, c->unit.name);
     else
-        snprintf(c->x_label, sizeof c->x_label, "size, %s", c->unit.name);
+        snprintf(c->x_label, sizeof c->x_label, "%s, %s", c->by_speed ? "generation" : "size",
+                 c->unit.name);
     doc_axis_fit(&c->plot.x, low_x / c->unit.bytes, high_x / c->unit.bytes);
     bool near = c->rounding > low_y / 100; /* else the line would take more room than the models */
     doc_axis_fit(&c->plot.y, near ? fmin(low_y, c->rounding) : low_y, high_y);
@@ -130,21 +145,21 @@ static double y_of(const struct chart *c, double value)
     return doc_axis_at(&c->plot.y, value);
 }
 
-/* The next larger run on the front after one, or the smallest where that is NULL. */
+/* The next run on the front that costs more than one, or the first where that is NULL. */
 static const struct doc_scoreboard_run *next_on_front(const struct chart *c,
-                                                      const struct doc_scoreboard_run *smaller)
+                                                      const struct doc_scoreboard_run *cheaper)
 {
     const struct doc_scoreboard_run *next = NULL;
     for (size_t i = 0; i < c->board->n; i++) {
         const struct doc_scoreboard_run *run = &c->board->runs[i];
-        if (c->flags[i] & FRONT && (!smaller || size_of(c, run) > size_of(c, smaller)) &&
-            (!next || size_of(c, run) < size_of(c, next)))
+        if (c->flags[i] & FRONT && (!cheaper || cost_of(c, run) > cost_of(c, cheaper)) &&
+            (!next || cost_of(c, run) < cost_of(c, next)))
             next = run;
     }
     return next;
 }
 
-/* A step: up to the next larger model, the smaller one is the best there is. */
+/* A step: up to the next model, the one that costs less is the best there is. */
 static void draw_front(const struct chart *c)
 {
     struct base_file *file = c->plot.file;
@@ -170,6 +185,11 @@ static void draw_runs(const struct chart *c)
                      y_of(c, v + error));
             doc_labels_keep_bar(&labels, x, y_of(c, v + error), low);
         }
+        if (c->by_speed && isfinite(speed_of(run)->error))
+            doc_html(c->plot.file, "<path class=\"bar\" d=\"M%.1f %.1fH%.1f\"/>",
+                     doc_axis_at(&c->plot.x, speed_of(run)->value - speed_of(run)->error),
+                     y_of(c, v),
+                     doc_axis_at(&c->plot.x, speed_of(run)->value + speed_of(run)->error));
         doc_plot_mark(&c->plot, x, y_of(c, v), run->number, c->flags[i] & FRONT);
         doc_html(c->plot.file, "%s: %.6g ± %.2g, %.4g %s", run->file, v, error,
                  size_of(c, run) / c->unit.bytes, c->unit.name);
@@ -231,6 +251,8 @@ static void name_others(const struct chart *c)
         doc_html(file, "%s<bdi>%s</bdi>", separator, run->label);
         if (c->n_context > 0 && !isfinite(size_of(c, run)))
             doc_html(file, " (its result does not say what a cache takes; evaluate it again)");
+        else if (c->by_speed && !speed_of(run)->known)
+            doc_html(file, " (not measured)");
         else
             doc_html(file, " (%.6g)", value_of(c, run));
         separator = ", ";
@@ -276,12 +298,22 @@ static void caption(struct chart *c, size_t n_drawn)
             file,
             " The cache has keys and values in F16, or in the types that a model was evaluated "
             "with; programs round its size up.");
+    if (c->by_speed)
+        doc_html(file, " Speeds are <bdi>%s</bdi>.", c->board->speeds_about);
     name_others(c);
     doc_html(file, "</figcaption>\n");
 }
 
+static void set_speeds(struct chart *c)
+{
+    c->by_speed = true;
+    c->n_context = 0;
+    c->unit = (struct doc_unit){"tokens per second", 1, 2};
+    c->plot.title = "Mean KL divergence against speed";
+}
+
 /* A chart for each set of comparable runs. Returns whether there is one. */
-static bool draw_all(struct doc_report *r, size_t metric)
+static bool draw_all(struct doc_report *r, size_t metric, bool by_speed)
 {
     const struct doc_scoreboard *board = &r->results->of_texts;
     bool any = false;
@@ -289,18 +321,21 @@ static bool draw_all(struct doc_report *r, size_t metric)
         bool apart = metric == DOC_METRIC_PPL && board->runs[i].fewer;
         if (apart || !doc_run_is_head(board, i, metric))
             continue;
-        any = true;
         struct chart c = make_chart(r->file, board, &board->runs[i], metric);
         c.n_context = (double)r->n_context;
         c.unit = r->unit;
+        if (by_speed)
+            set_speeds(&c);
         r->no_memory |= choose(&c, NULL);
         size_t n_drawn = c.flags ? fit(&c) : 0;
-        doc_html(r->file, "<figure>");
-        for (int form = 0; form < DOC_N_PAGE_FORMS && n_drawn; form++)
-            draw(&c, (enum doc_form)form);
-        if (c.flags)
+        if (c.flags && (n_drawn || !by_speed)) {
+            any = true;
+            doc_html(r->file, "<figure>");
+            for (int form = 0; form < DOC_N_PAGE_FORMS && n_drawn; form++)
+                draw(&c, (enum doc_form)form);
             caption(&c, n_drawn);
-        doc_html(r->file, "</figure>\n");
+            doc_html(r->file, "</figure>\n");
+        }
         free(c.flags);
     }
     return any;
@@ -313,10 +348,17 @@ void doc_report_sizes(struct doc_report *r)
         return;
     }
     doc_html(r->file, "<div class=\"pair\">\n");
-    if (!draw_all(r, DOC_METRIC_KLD))
+    if (!draw_all(r, DOC_METRIC_KLD, false))
         doc_report_missing(r, "No divergence: none of the results is of assay kld.");
-    draw_all(r, DOC_METRIC_PPL);
+    draw_all(r, DOC_METRIC_PPL, false);
     doc_html(r->file, "</div>\n");
+}
+
+void doc_report_speeds(struct doc_report *r)
+{
+    if (!r->results->of_texts.has_speeds || !draw_all(r, DOC_METRIC_KLD, true))
+        doc_report_missing(r, "No speeds beside divergences: give what llama-bench prints with "
+                              "-o json among the results.");
 }
 
 enum status doc_report_size_svg(struct base_file *file, struct doc_scoreboard *board,

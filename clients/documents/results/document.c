@@ -7,6 +7,7 @@
 #include "base/content/text.h"
 #include "base/json/parse.h"
 #include "base/text/words.h"
+#include "clients/documents/results/bench.h"
 #include "clients/documents/schema.h"
 
 static const char *const schemas[] = {
@@ -16,6 +17,7 @@ static const char *const schemas[] = {
     [DOC_SWEEP] = DOC_SWEEP_SCHEMA,
     [DOC_IMATRIX] = DOC_IMATRIX_SCHEMA,
     [DOC_RACE] = "assay-best",
+    [DOC_BENCH] = DOC_BENCH_SCHEMA,
 };
 static const char results[] = "assay-perplexity assay-tasks assay-kld";
 enum { N_SCHEMAS = sizeof schemas / sizeof *schemas };
@@ -77,7 +79,7 @@ static enum status check_schema(struct doc_document *d, const char *wanted, stru
                            d->json.file);
     const char *found = schema->valuestring;
     wanted = wanted ? wanted : results;
-    if (base_words_index(wanted, found) < 0)
+    if (base_words_index(wanted, found) < 0 || strcmp(found, DOC_BENCH_SCHEMA) == 0)
         return fail_schema(d->json.file, found, wanted, why);
     d->is_other = false;
     for (size_t kind = 0; kind < N_SCHEMAS; kind++)
@@ -99,6 +101,18 @@ static enum status fail_no_json(const struct doc_document *d, struct base_string
     return status;
 }
 
+/* The rows of llama-bench take the place of the first value of their text. */
+static enum status read_bench(struct doc_document *d, struct base_string text,
+                              struct status_why *why)
+{
+    cJSON_Delete(d->json.root);
+    d->kind = DOC_BENCH;
+    d->json.missing = NULL; /* it was not assay that wrote it */
+    enum status status = doc_bench_read(&d->json.root, text, why);
+    status_context(why, "%s", d->json.file);
+    return status;
+}
+
 enum status doc_parse_as(struct doc_document *out, const char *file, struct base_string text,
                          const char *schema, struct status_why *why)
 {
@@ -111,9 +125,16 @@ enum status doc_parse_as(struct doc_document *out, const char *file, struct base
         return status;
     }
     bool whole = out->json.root != NULL;
+    bool bench =
+        schema && base_words_index(schema, DOC_BENCH_SCHEMA) >= 0 && doc_bench_is(out->json.root);
     while (whole && at < text.n_bytes && text.data[at] && strchr(" \t\r\n", text.data[at]))
         at++;
-    if (whole && at == text.n_bytes)
+    if (bench)
+        status = read_bench(out, text, why);
+    else if (schema && strcmp(schema, DOC_BENCH_SCHEMA) == 0)
+        status = status_fail(why, STATUS_FORMAT,
+                             "%s: is not what llama-bench prints with -o json or -o jsonl", file);
+    else if (whole && at == text.n_bytes)
         status = check_schema(out, schema, why);
     else
         status = fail_no_json(out, text, at, why);

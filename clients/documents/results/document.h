@@ -17,8 +17,8 @@
 #include "clients/documents/results/cache_label.h"
 
 /** Results of evaluations, and, from DOC_SWEEP on, what a report shows beside them: no board.
- * results.c reads a race as a divergence. */
-enum doc_kind { DOC_PERPLEXITY, DOC_TASKS, DOC_KLD, DOC_SWEEP, DOC_IMATRIX, DOC_RACE };
+ * results.c reads a race as a divergence. Rows of llama-bench give speeds to what is on a board. */
+enum doc_kind { DOC_PERPLEXITY, DOC_TASKS, DOC_KLD, DOC_SWEEP, DOC_IMATRIX, DOC_RACE, DOC_BENCH };
 
 /** An open document. Zero-initialise; release with doc_free. */
 struct doc_document {
@@ -29,7 +29,7 @@ struct doc_document {
 
 /**
  * Parse a document. file: its name, borrowed. schema: one of these, blanks between them; NULL:
- * those of results.
+ * those of results. With DOC_BENCH_SCHEMA (bench.h) among them llama-bench's rows are one, too.
  * Fails: STATUS_FORMAT (no JSON: the byte is named; no result document or another schema:
  *        is_other), STATUS_UNSUPPORTED (another version), STATUS_MEMORY.
  */

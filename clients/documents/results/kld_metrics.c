@@ -5,7 +5,7 @@
 #include "eval/metrics.h"
 
 const struct doc_format doc_as_number = {1, 6, 10, 10, ""}, doc_as_percent = {100, 3, 6, 5, "%"};
-static const struct doc_format correlation = {100, 2, 6, 0, "%"};
+static const struct doc_format correlation = {100, 2, 6, 0, "%"}, speed = {1, 2, 0, 0, ""};
 
 #define AT(member) offsetof(struct eval_kld_result, member)
 
@@ -114,11 +114,22 @@ static const struct doc_metric metrics[] = {
     {"base_rank.mean_reciprocal", DOC_REAL, AT(base_ranks.reciprocal), &doc_as_number},
     {"bits_per_byte", DOC_REAL, AT(bits_per_byte), &doc_as_number},
     {"base_bits_per_byte", DOC_REAL, AT(base_bits_per_byte), &doc_as_number},
+    /* Of llama-bench: not of the struct, nor of the document. */
+    {NULL, DOC_ESTIMATE, 0, &speed, "prompt t/s", "prompt_tokens_per_second",
+     DOC_ON_BOARD | DOC_SAMPLED},
+    {NULL, DOC_ESTIMATE, 0, &speed, "generation t/s", "generation_tokens_per_second",
+     DOC_ON_BOARD | DOC_SAMPLED},
 };
+enum { N_METRICS = sizeof metrics / sizeof *metrics - DOC_N_SPEEDS };
 
 const struct doc_metric *doc_kld_metrics(size_t *n)
 {
-    *n = sizeof metrics / sizeof *metrics;
+    *n = N_METRICS;
     _Static_assert(sizeof metrics / sizeof *metrics <= DOC_MOST_METRICS, "a run has no room");
     return metrics;
+}
+
+size_t doc_speed_metric(size_t kind)
+{
+    return N_METRICS + kind;
 }

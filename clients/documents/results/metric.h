@@ -34,7 +34,9 @@ enum {
     DOC_PPL_FINITE = 32,   /* its line is there where the candidate's perplexity is finite, */
     DOC_PPL_INFINITE = 64, /* or not */
     DOC_BASE_FINITE = 128, /* the base's */
-    DOC_BASE_INFINITE = 256
+    DOC_BASE_INFINITE = 256,
+    DOC_SAMPLED =
+        512 /* its error is a deviation of samples; NaN: there was one, which none shows */
 };
 
 /** Where a view has another order than the rows: equals keep theirs. */
@@ -55,7 +57,7 @@ struct doc_metric {
     unsigned char nth_line, nth_member;
 };
 
-/** The figures of a divergence, of a struct eval_kld_result. n: how many. */
+/** The figures of a divergence, of a struct eval_kld_result. n: how many; speeds follow. */
 const struct doc_metric *doc_kld_metrics(size_t *n);
 
 #endif

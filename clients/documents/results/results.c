@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "clients/documents/results/bench.h"
+#include "clients/documents/results/speeds.h"
 #include "clients/documents/schema.h"
 
 static void note(struct doc_results *r, const char *what, const char *why)
@@ -12,8 +14,8 @@ static void note(struct doc_results *r, const char *what, const char *why)
 }
 
 /* What can be read; what is drawn alone is kept or left out. */
-static const char readable[] =
-    "assay-perplexity assay-tasks assay-kld assay-best " DOC_SWEEP_SCHEMA " " DOC_IMATRIX_SCHEMA;
+static const char readable[] = "assay-perplexity assay-tasks assay-kld assay-best " DOC_SWEEP_SCHEMA
+                               " " DOC_IMATRIX_SCHEMA " " DOC_BENCH_SCHEMA;
 
 static void take_drawn(struct doc_results *r, struct doc_document *document, bool keep)
 {
@@ -92,11 +94,24 @@ static void note_race(struct doc_results *r, const struct doc_document *d)
              ": files that left the race have figures of fewer windows than others");
 }
 
+/* What llama-bench measured stands beside what texts say. */
+static enum status put_speeds(struct doc_results *r, struct status_why *why)
+{
+    struct doc_speeds speeds = {0};
+    enum status status = doc_speeds_open(&speeds, r->documents, r->n, why);
+    if (!status)
+        status = doc_speeds_put(&speeds, &r->of_texts, why);
+    if (!status)
+        doc_speeds_note(&speeds, r->notes, &r->n_notes);
+    doc_speeds_close(&speeds);
+    return status;
+}
+
 enum status doc_results_read(struct doc_results *r, const char *const *files, size_t n,
                              bool with_drawn, struct status_why *why)
 {
     if (base_array_new(r->documents, n, "results", why) ||
-        base_array_new(r->notes, 2 * n, "results", why))
+        base_array_new(r->notes, 2 * n + DOC_MOST_SPEED_NOTES, "results", why))
         return STATUS_MEMORY;
     r->n = n;
     for (size_t i = 0; i < n; i++) {
@@ -108,6 +123,8 @@ enum status doc_results_read(struct doc_results *r, const char *const *files, si
         }
         if (!status && document->kind == DOC_RACE)
             status = read_race(document, why);
+        if (!status && document->kind == DOC_BENCH)
+            continue;
         if (!status && document->kind >= DOC_SWEEP) {
             take_drawn(r, document, with_drawn);
             continue;
@@ -124,6 +141,8 @@ enum status doc_results_read(struct doc_results *r, const char *const *files, si
     enum status status = doc_scoreboard_label(&r->of_texts, why);
     if (!status)
         status = doc_scoreboard_label(&r->of_tasks, why);
+    if (!status)
+        status = put_speeds(r, why);
     if (status)
         return status;
     return r->of_texts.n || r->of_tasks.n || r->n_drawn

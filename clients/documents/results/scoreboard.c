@@ -21,8 +21,10 @@ static const struct doc_metric of_tasks[] = {
 
 const struct doc_metric *doc_scoreboard_metrics(size_t *n, const struct doc_scoreboard *t)
 {
+    const struct doc_metric *of_texts = doc_kld_metrics(n);
+    *n += t->has_speeds ? DOC_N_SPEEDS : 0;
     if (!t->of_tasks)
-        return doc_kld_metrics(n);
+        return of_texts;
     *n = sizeof of_tasks / sizeof *of_tasks;
     return of_tasks;
 }
@@ -34,6 +36,13 @@ size_t doc_scoreboard_find(const struct doc_scoreboard *t, const char *key)
     while (i + 1 < n && (!f[i].key || strcmp(f[i].key, key) != 0))
         i++;
     return i;
+}
+
+double doc_run_rounding(const struct doc_scoreboard_run *run)
+{
+    return base_field_find(run->from, "kld.rounding").json
+               ? base_field_real_or_null(run->from, "kld.rounding")
+               : (double)NAN;
 }
 
 bool doc_run_is_of(const struct doc_scoreboard_run *run, const struct doc_document *document)

@@ -8,6 +8,11 @@
 
 /** Rows of doc_kld_metrics that are asked for by name, and room for the values of all. */
 enum { DOC_METRIC_PPL = 0, DOC_METRIC_KLD = 8, DOC_MOST_METRICS = 64 };
+/** Metrics of files that llama-bench measured (speeds.h), after the others. */
+enum doc_speed_kind { DOC_PROMPT, DOC_GENERATION, DOC_N_SPEEDS };
+/** kind: an enum doc_speed_kind. */
+size_t doc_speed_metric(size_t kind);
+enum { DOC_SPEEDS_TEXT = 400 };
 
 struct doc_metric_value {
     bool known; /* false: this run does not have it */
@@ -38,8 +43,12 @@ struct doc_scoreboard {
     size_t n, capacity;
     bool of_tasks; /* of choice tasks, which share no metric with the others */
     bool new_type; /* shown with the columns that are asked of a new quantisation type */
+    bool has_speeds;
+    char speeds_about[DOC_SPEEDS_TEXT]; /* what was measured */
 };
 
+/** What the rounding of products may have moved its mean divergence by; NaN: not known. */
+double doc_run_rounding(const struct doc_scoreboard_run *run);
 /** Whether a run is of this document. */
 bool doc_run_is_of(const struct doc_scoreboard_run *run, const struct doc_document *document);
 /** Whether runs of this document have fewer windows than others of it. */

@@ -5,6 +5,7 @@
 #include "base/text/number.h"
 #include "clients/documents/report/html.h"
 #include "clients/documents/report/words/ranking.h"
+#include "clients/documents/results/drawn.h"
 #include "clients/documents/results/texts.h"
 
 enum { FEW_WINDOWS = 20, MOST_ROWS = 10, MOST_NAMED = 6 };
@@ -82,6 +83,9 @@ static void put_row(const struct doc_ranking *f, struct doc_table *t, size_t i)
     char classes[DOC_MARK + 4] = "key ";
     doc_mark_classes(classes + 4, run->number);
     doc_table_row(t, classes, run->label);
+    double kld = run->values[DOC_METRIC_KLD].value;
+    if (f->metric == DOC_METRIC_KLD)
+        doc_table_words(t, isfinite(kld) ? doc_drawn_otherwise(kld, doc_run_rounding(run)) : "-");
     doc_table_short(t, run->n_bytes / f->report->unit.bytes);
     if (f->board->of_tasks) {
         doc_table_figure(t, -f->values[i],
@@ -103,17 +107,21 @@ static void put_row(const struct doc_ranking *f, struct doc_table *t, size_t i)
 static void put_figures(const struct doc_ranking *f)
 {
     bool gib = f->report->unit.bytes > 0x1p20, diverges = f->metric == DOC_METRIC_KLD;
-    const char *heads[] = {"model",
-                           gib ? "size GiB" : "size MiB",
-                           f->board->of_tasks ? "right %"
-                           : diverges         ? "KLD"
-                                              : "PPL",
-                           diverges ? "same top p %" : NULL,
-                           "ΔPPL %",
-                           NULL};
+    const char *all[] = {"model",
+                         "tokens drawn otherwise",
+                         gib ? "size GiB" : "size MiB",
+                         f->board->of_tasks ? "right %"
+                         : diverges         ? "KLD"
+                                            : "PPL",
+                         diverges ? "same top p %" : NULL,
+                         "ΔPPL %",
+                         NULL};
+    const char **heads = diverges ? all : all + 1;
+    heads[0] = all[0];
     struct doc_table t = {.file = f->report->file, .heads = heads};
     size_t n_rows = 0;
-    doc_table_begin(&t, "answers", f->board->of_tasks ? "Best first" : "The best of each size", 1);
+    doc_table_begin(&t, "answers", f->board->of_tasks ? "Best first" : "The best of each size",
+                    1 + diverges);
     for (size_t i = 0; i < f->n && n_rows < MOST_ROWS; i++)
         if (f->board->of_tasks || !doc_ranking_instead_of(f, i)) {
             put_row(f, &t, i);

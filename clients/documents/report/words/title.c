@@ -56,7 +56,8 @@ static void put_texts(struct doc_report *r, bool of_sweeps)
     size_t n_more = 0;
     for (size_t i = 0; i < r->results->n; i++) {
         struct doc_document *d = &r->results->documents[i];
-        if (!d->json.root || d->kind == DOC_IMATRIX || (d->kind == DOC_SWEEP) != of_sweeps)
+        if (!d->json.root || d->kind == DOC_IMATRIX || d->kind == DOC_BENCH ||
+            (d->kind == DOC_SWEEP) != of_sweeps)
             continue;
         doc_text_name(name, d);
         if (!*first)

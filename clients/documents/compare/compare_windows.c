@@ -4,7 +4,7 @@
 
 #include "base/arithmetic.h"
 #include "base/array.h"
-#include "clients/documents/results/compare.h"
+#include "clients/documents/compare/compare.h"
 
 /* What of a window is read, and what is told: figures are functions of the sums' means. */
 struct evaluator {

@@ -1,11 +1,11 @@
 /** Two results on the same inputs, and whether they differ by more than chance. */
-#ifndef DOCUMENTS_RESULTS_COMPARE_H
-#define DOCUMENTS_RESULTS_COMPARE_H
+#ifndef DOCUMENTS_COMPARE_COMPARE_H
+#define DOCUMENTS_COMPARE_COMPARE_H
 
 #include "base/file/atomic_file.h"
 #include "base/text/labels.h"
+#include "clients/documents/compare/paired.h"
 #include "clients/documents/results/document.h"
-#include "clients/documents/results/paired.h"
 
 struct doc_compare_settings {
     const char *candidates[2]; /* of kld results: which model, by its name in a table or its number

@@ -4,8 +4,8 @@
  * Both saw the same tasks or windows, so what these have in common cancels, and far smaller
  * differences show than the two uncertainties suggest. docs/results.md has the formulas.
  */
-#ifndef DOCUMENTS_RESULTS_PAIRED_H
-#define DOCUMENTS_RESULTS_PAIRED_H
+#ifndef DOCUMENTS_COMPARE_PAIRED_H
+#define DOCUMENTS_COMPARE_PAIRED_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "clients/documents/results/paired.h"
+#include "clients/documents/compare/paired.h"
 
 #include <assert.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* Choice tasks: which of both was right about which task, by each of the three scores. */
 #include "base/arithmetic.h"
-#include "clients/documents/results/compare.h"
+#include "clients/documents/compare/compare.h"
 
 const char *const doc_task_scores[DOC_N_TASK_SCORES] = {"score", "acc", "acc_norm"};
 

@@ -1,4 +1,4 @@
-#include "clients/documents/results/compare.h"
+#include "clients/documents/compare/compare.h"
 
 #include <stdlib.h>
 #include <string.h>
