@@ -10,6 +10,7 @@ A block between ``` and ``` is output, unless a language follows the first ``` (
 The comment above it is its mark:
 
   <!-- run: tiny -->     is run by ctest, with the files of KINDS; so is `shared`, where these models are
+  <!-- run: numpy -->    ... where a Python has numpy and libassay.so was built: with this Python
   <!-- run: real -->     is run by scripts/check-all.sh real-models
   <!-- made: by what, on what, 28 November 2026 -->      cannot be repeated here
 
@@ -33,7 +34,7 @@ import subprocess
 import sys
 import tempfile
 
-TIMEOUT_S = {"tiny": 300, "shared": 300, "real": 3600}
+TIMEOUT_S = {"tiny": 300, "numpy": 300, "shared": 300, "real": 3600}
 MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
 MARK = re.compile(r"(?:run: (?P<kind>\w+)(?P<above>, above)?\s*?(?P<before>\n.*)?|made: (?P<made>.+?))\s*", re.S)
 FENCE = re.compile(r"(?m)(?:^[ ]*<!--[ ](?P<mark>(?:run|made): (?:(?!-->)[\s\S])*)-->\n\n?)?"
@@ -62,6 +63,17 @@ def files_of(kind, source):
     if kind == "real":
         return links | found if (found := {path.name: path for path in models.glob("*.gguf")}) else {}
     return links
+
+
+def python_for(kind, source, build):
+    """Variables of the environment; None where a kind needs a Python that is not there."""
+    env = {"PYTHONPATH": str(source / "python")}
+    if kind != "numpy":
+        return env
+    sys.path.insert(0, str(source / "tests" / "python"))
+    from numpys import python_with_numpy
+    library, python = build / "libassay.so", python_with_numpy()
+    return env | {"ASSAY_LIBRARY": str(library), "python3": python} if python and library.exists() else None
 
 
 class Block:
@@ -96,7 +108,7 @@ class Block:
 
     def as_command(self):
         text = "\n".join(self.lines)
-        return text if self.language == "sh" else f"python3 - <<'END OF BLOCK'\n{text}\nEND OF BLOCK"
+        return text if self.language == "sh" else f"${{python3:-python3}} - <<'END OF BLOCK'\n{text}\nEND OF BLOCK"
 
 
 def blocks(page):
@@ -311,13 +323,13 @@ def main():
         sys.exit(__doc__)
     kind = words[1]
     assay, source, build = (pathlib.Path(word).resolve() for word in words[2:5])
-    files = files_of(kind, source)
-    if not files:
-        print(f"skipped: the models of `run: {kind}` are not there")
+    files, python = files_of(kind, source), python_for(kind, source, build)
+    if not files or not python:
+        print(f"skipped: the models, or the Python, of `run: {kind}` are not there")
         return 77
     sys.path.insert(0, str(source / "tests" / "cli"))
     from run_cases import environment
-    env = environment(assay, source, build) | {"PYTHONPATH": str(source / "python")}
+    env = environment(assay, source, build) | python
     env.pop("COLUMNS", None)
     if kind != "real":
         env["LLAMA_ARG_THREADS"] = "1"
