@@ -55,6 +55,7 @@ void assert_same(const struct results *found, const struct results *expected)
         assert_same_number(a->log_sum, b->log_sum, "log_sum of row", i);
         assert_same_number(a->entropy, b->entropy, "entropy of row", i);
         assert_int_equal(a->argmax, b->argmax);
+        assert_same_number(a->beyond, b->beyond, "beyond", i);
         const struct kern_pair_score *p = &found->pairs[i], *q = &expected->pairs[i];
         assert_same_number(p->kl, q->kl, "kl of row", i);
         assert_same_number(p->reverse_kl, q->reverse_kl, "reverse_kl of row", i);

@@ -95,6 +95,28 @@ void scene_close(struct scene *s)
     free(s->op.target_scores);
 }
 
+void scene_cut(struct scene_cut *cut, struct scene *s, size_t n)
+{
+    for (size_t h = 0; h < s->op.n_heads; h++) {
+        size_t n_others = s->n_vocab - n;
+        bool has_bias = s->heads[h].bias;
+        cut->matrices[0][h] = kern_weight_rows(&s->matrices[h], 0, n);
+        cut->matrices[1][h] = kern_weight_rows(&s->matrices[h], n, n_others);
+        cut->biases[0][h] = cut->biases[1][h] = s->biases[h];
+        cut->biases[0][h].n_cols = n;
+        cut->biases[1][h].n_cols = n_others;
+        cut->biases[1][h].data = s->memory[3 * h + 2] + n;
+        cut->heads[h] = cut->beyond[h] = s->heads[h];
+        cut->heads[h].matrix = &cut->matrices[0][h];
+        cut->heads[h].bias = has_bias ? &cut->biases[0][h] : NULL;
+        cut->heads[h].beyond = h ? &cut->beyond[h] : NULL;
+        cut->beyond[h].matrix = &cut->matrices[1][h];
+        cut->beyond[h].bias = has_bias ? &cut->biases[1][h] : NULL;
+    }
+    for (size_t i = 0; i < s->op.n_targets; i++)
+        s->targets[i].token %= (int32_t)n;
+}
+
 void scene_run(enum kern_isa isa, unsigned n_threads, const struct kern_score *op)
 {
     struct kern_backend *b = backend_open(isa, n_threads);

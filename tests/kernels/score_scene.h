@@ -33,6 +33,16 @@ void scene_open(struct scene *s, uint64_t stream, size_t n_heads, size_t n_rows,
 void scene_open_wide(struct scene *s, uint64_t stream, const struct scene_size *size);
 void scene_close(struct scene *s);
 
+/** The heads of a scene in two parts; what they point to is in it. */
+struct scene_cut {
+    struct kern_weight matrices[2][SCENE_HEADS], biases[2][SCENE_HEADS];
+    struct kern_head heads[SCENE_HEADS], beyond[SCENE_HEADS];
+};
+
+/** The first n rows of each, and of all but head 0 the others beyond them. Targets move to the
+ * former. */
+void scene_cut(struct scene_cut *cut, struct scene *s, size_t n);
+
 /** Recompute the logits of a head from what its buffers hold. */
 void scene_define_logits(struct scene *s, size_t h);
 

@@ -29,6 +29,7 @@ static void test_heads(void **state)
     (void)state;
     const size_t n_rows[] = {1, 17, 40, 33}, n_vocab[] = {7, 100, 3000, 1057};
     for (size_t i = 0; i < CUDA_PAIR_N_WAYS; i += cuda_pair_step()) {
+        struct scene_cut cut;
         struct scene s;
         struct cuda_pair p;
         struct host_device_options way = cuda_pair_way(i);
@@ -37,6 +38,9 @@ static void test_heads(void **state)
         check_scene(&p, &s.op, false);
         check_scene(&p, &s.op, true);
         s.op.want_js = true;
+        check_scene(&p, &s.op, true);
+        scene_cut(&cut, &s, s.n_vocab / 2); /* some have rows beyond the vocabulary */
+        s.op.heads = cut.heads;
         check_scene(&p, &s.op, true);
         scene_close(&s);
         cuda_pair_close(&p);

@@ -320,31 +320,18 @@ static void test_rows_beyond_the_vocabulary(void **state)
     enum { V = 201, V_ALL = 300 };
     struct scene s;
     scene_open(&s, 170, 3, 45, V_ALL);
-    struct kern_weight first[3], others[3], first_biases[3], other_biases[3];
-    struct kern_head heads[3], beyond[3];
-    for (size_t h = 0; h < 3; h++) {
-        const struct kern_weight *bias = s.heads[h].bias;
-        first[h] = kern_weight_rows(s.heads[h].matrix, 0, V);
-        others[h] = kern_weight_rows(s.heads[h].matrix, V, V_ALL - V);
-        first_biases[h] = other_biases[h] = s.biases[h];
-        first_biases[h].n_cols = V;
-        other_biases[h].n_cols = V_ALL - V;
-        other_biases[h].data = (const float *)s.biases[h].data + V;
-        heads[h] = beyond[h] = s.heads[h];
-        heads[h].matrix = &first[h];
-        heads[h].bias = bias ? &first_biases[h] : NULL;
-        beyond[h].matrix = &others[h];
-        beyond[h].bias = bias ? &other_biases[h] : NULL;
-    }
+    struct scene_cut cut;
+    scene_cut(&cut, &s, V);
+    struct kern_head first[SCENE_HEADS];
+    memcpy(first, cut.heads, sizeof first);
     struct kern_score op = s.op, plain = s.op;
-    op.heads = plain.heads = heads;
-    for (size_t i = 0; i < s.op.n_targets; i++)
-        s.targets[i].token %= V;
+    op.heads = cut.heads;
+    plain.heads = first;
+    for (size_t h = 0; h < 3; h++)
+        first[h].beyond = NULL;
     plain.rows = calloc(3 * s.op.n_rows, sizeof *plain.rows);
     plain.pairs = calloc(3 * s.op.n_rows, sizeof *plain.pairs);
     scene_run(KERN_ISA_SCALAR, 1, &plain);
-    heads[1].beyond = &beyond[1];
-    heads[2].beyond = &beyond[2];
     for (int isa = 0; isa <= (int)kern_isa_detect(); isa++) {
         scene_run((enum kern_isa)isa, 2, &op);
         for (size_t i = 0; i < 3 * s.op.n_rows; i++) {
