@@ -64,16 +64,18 @@ static enum status summarise_run(struct cli_check *c, size_t i, struct status_wh
 static void fill(struct cli_check *c, double *x, size_t *n_windows)
 {
     size_t n_scored = c->windows.plan.n_scored, n_runs = c->settings->again.n, n = 0;
-    for (size_t w = 0; w < c->windows.plan.n_windows; w++)
+    *n_windows = 0;
+    for (size_t w = 0; w < c->windows.plan.n_windows; w++) {
+        *n_windows += c->windows.tables[0].done[w];
         for (size_t i = 0; c->windows.tables[0].done[w] && i < n_scored; i++, n++)
             for (size_t r = 0; r < n_runs; r++) {
                 double apart = eval_check_apart(c->check, other_of(c, r), w, i);
                 x[n] += apart / (double)n_runs;
                 c->noise.runs[r].apart += apart;
             }
+    }
     for (size_t r = 0; r < n_runs && n; r++)
         c->noise.runs[r].apart /= (double)n;
-    *n_windows = n / n_scored;
 }
 
 static double mean_of(const double *x, size_t n)

@@ -43,13 +43,15 @@ const char *cli_again_sentence(char out[CLI_AGAINST_BYTES], const struct cli_che
     if (same)
         snprintf(copies, sizeof copies, "; %zu of %zu recordings %s the bits of the first", same, n,
                  same == 1 ? "has" : "have");
-    if (same == n)
+    if (n_windows == 0)
+        snprintf(out, CLI_AGAINST_BYTES, "no window is finished");
+    else if (same == n)
         snprintf(out, CLI_AGAINST_BYTES,
                  "no noise is seen: %s has the bits of %s in %zu window%s: the program repeats "
                  "itself exactly, or it is the same file; another -ub, -t or -ngl may show some",
                  n == 1 ? other : "each further recording", recorded, n_windows,
                  status_plural(n_windows));
-    else if (!noise->judges)
+    else if (noise->unlike)
         snprintf(out, CLI_AGAINST_BYTES,
                  "%s and %s are no two runs of one program on one model: they are %.2e nats apart, "
                  "and %.2e and %.2e from exact beyond their files; nothing is judged by it",
