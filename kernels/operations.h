@@ -129,7 +129,7 @@ struct kern_choose {
     uint64_t *bits;       /* out, backend memory: [T, sets, kern_chosen_words()] */
     size_t n_heads, head_size, k_stride; /* Hi, d, at least d */
     size_t n_best;
-    size_t pool;                           /* 0 is 1 */
+    size_t pool; /* 0 is 1 */
     bool fill;
     size_t together, n_local;              /* 1 or more; 0 or more */
     size_t most_keys;                      /* no query sees more */
@@ -195,6 +195,10 @@ struct kern_attention {
     const struct kern_weight *sinks; /* 1 row of H columns, of scale 1, or NULL */
     struct kern_chosen chosen;       /* with it the scale is above 0 */
     struct kern_further further;
+    /* What rows of k were rounded to, and turned for, as in struct kern_round: no backend reads it,
+       but an observer may. */
+    enum gguf_type k_type;
+    size_t k_turn;
     const struct kern_query_range *ranges; /* host */
     size_t n_ranges;
 };

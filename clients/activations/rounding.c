@@ -23,6 +23,8 @@ struct hook {
     struct base_pool *pool;
     float *rounded; /* the input of the last product */
     size_t capacity;
+    float *queries; /* of the last attention whose queries were rounded */
+    size_t n_queries;
     /* What it was; x NULL: it was not rounded, or of several inputs. */
     const float *x;
     size_t n_rows, n_cols;
@@ -117,6 +119,42 @@ static enum status linear(struct kern_backend *b, const struct kern_linear *op,
     return status ? status : hook->observer.inner->linear(b, &product, why);
 }
 
+/** Rows of q of all ranges. */
+static size_t query_rows(const struct kern_attention *op)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < op->n_ranges; i++)
+        n = base_max(n, op->ranges[i].q_row + op->ranges[i].n_q);
+    return n;
+}
+
+/** How queries are rounded: where keys are turned, turned as they are. */
+static struct kern_round round_of(const struct hook *hook, const struct kern_attention *op)
+{
+    return (struct kern_round){.type = act_rule_queries(&hook->rounding->rule, op->k_type),
+                               .n = query_rows(op) * op->n_heads * op->head_size,
+                               .n_turn = op->k_turn,
+                               .scale = 1};
+}
+
+static enum status attention(struct kern_backend *b, const struct kern_attention *op,
+                             struct status_why *why)
+{
+    struct hook *hook = kern_owner_of(b);
+    struct kern_attention rounded = *op;
+    struct kern_round round = round_of(hook, op);
+    if (round.type == GGUF_TYPE_F32)
+        return hook->observer.inner->attention(b, op, why);
+    enum status status =
+        base_array_reserve(hook->queries, hook->n_queries, round.n, "queries", why);
+    if (status)
+        return status;
+    memcpy(hook->queries, op->q, round.n * sizeof *op->q);
+    rounded.q = round.x = hook->queries;
+    status = hook->observer.inner->round(b, &round, why);
+    return status ? status : hook->observer.inner->attention(b, &rounded, why);
+}
+
 /** Round the rows of heads, which have the same number; heads: copies, changed. */
 static enum status round_heads(struct hook *hook, struct kern_head *heads, size_t n_heads,
                                size_t n_rows, struct status_why *why)
@@ -178,6 +216,12 @@ static size_t linear_bytes(struct kern_backend *b, const struct kern_linear *op)
            op->n_tokens * op->weight->n_cols * sizeof(float);
 }
 
+static size_t attention_bytes(struct kern_backend *b, const struct kern_attention *op)
+{
+    return b->observer->inner->attention_bytes(b, op) +
+           op->n_ranges * op->n_heads * op->head_size * sizeof(float); /* each of one query */
+}
+
 static size_t heads_bytes(const struct kern_head *heads, size_t n_heads, size_t n_rows)
 {
     size_t n_cols = 0;
@@ -212,9 +256,11 @@ static enum status attach(struct act_rounding *r, struct kern_backend *b, struct
     struct kern_backend_ops *ops = &hook->observer.ops;
     kern_observe(&hook->observer, b, hook);
     ops->linear = linear;
+    ops->attention = attention;
     ops->score = score;
     ops->record = record;
     ops->linear_bytes = linear_bytes;
+    ops->attention_bytes = attention_bytes;
     ops->score_bytes = score_bytes;
     ops->record_bytes = record_bytes;
     r->n_hooks++;
@@ -254,6 +300,7 @@ void act_rounding_close(struct act_rounding *r)
         kern_observe_end(&hook->observer);
         base_pool_close(hook->pool);
         free(hook->rounded);
+        free(hook->queries);
     }
     free(r->hooks);
     free(r->places.items);

@@ -142,6 +142,23 @@ static enum act_type of_engine(enum act_engine engine, enum gguf_type weight)
     return engine == ACT_LLAMA_CPU ? of_llama_cpu(weight) : of_llama_cuda(weight);
 }
 
+/* llama.cpp's flash attention on a CPU takes F16 keys of a batch in tiles, in float32 as queries
+   are; all others by their dot product. On a GPU it decodes the keys of a batch to F16. */
+enum gguf_type act_rule_queries(const struct act_rule *rule, enum gguf_type keys)
+{
+    if (rule->engine != ACT_LLAMA_CPU)
+        return GGUF_TYPE_F32;
+    switch (of_llama_cpu(keys)) {
+    case ACT_Q8_0:
+    case ACT_Q8_1:
+        return GGUF_TYPE_Q8_0;
+    case ACT_BF16:
+        return GGUF_TYPE_BF16;
+    default:
+        return GGUF_TYPE_F32;
+    }
+}
+
 enum status act_rule_type(enum act_type *out, const struct act_rule *rule, enum gguf_type weight,
                           size_t n_cols, struct status_why *why)
 {

@@ -35,5 +35,10 @@ const char *act_rule_name(const struct act_rule *rule);
  */
 enum status act_rule_type(enum act_type *out, const struct act_rule *rule, enum gguf_type weight,
                           size_t n_cols, struct status_why *why);
+/**
+ * What the engine rounds queries to, which it multiplies with keys in a cache of that type: as in
+ * struct kern_round; F32: they are not rounded.
+ */
+enum gguf_type act_rule_queries(const struct act_rule *rule, enum gguf_type keys);
 
 #endif

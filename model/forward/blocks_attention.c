@@ -227,6 +227,7 @@ static void attend(struct model_session *s, const struct model_step *step,
         .n_ranges = step->n_ranges,
     };
     model_index_choose(s, step, &(struct model_index_inputs){in, in, work->out}, &attention.chosen);
+    model_name_keys(s, l->kv_layer, &attention);
     MODEL_TRY(s, kern_attention(s->backend, &attention, &s->failure.why));
 }
 

@@ -260,6 +260,7 @@ static void attend(struct model_session *s, const struct model_step *step,
         .ranges = s->ranges,
         .n_ranges = step->n_ranges,
     };
+    model_name_keys(s, step->i_layer, &op);
     MODEL_TRY(s, kern_attention(s->backend, &op, &s->failure.why));
     if (!z.compressed)
         return;

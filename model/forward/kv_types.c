@@ -258,6 +258,14 @@ void model_round_keys(struct model_session *s, size_t i_layer, float *k, size_t 
     round_numbers(s, model_key_type(h, i_layer), op);
 }
 
+void model_name_keys(const struct model_session *s, size_t kv_layer, struct kern_attention *op)
+{
+    const struct model_hparams *h = &s->model->hparams;
+    op->k_type = model_key_type(h, kv_layer).type;
+    if (kern_round_is_turned(op->k_type) && !is_compressed(h, kv_layer))
+        op->k_turn = turn_of(s, op->head_size, h->layers[0].key_size, KERN_TURN_MAX);
+}
+
 void model_round_values(struct model_session *s, size_t i_layer, float *v, size_t n_heads,
                         size_t size)
 {

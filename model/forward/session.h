@@ -266,6 +266,8 @@ void model_round_keys(struct model_session *s, size_t i_layer, float *k, size_t 
                       size_t size);
 void model_round_values(struct model_session *s, size_t i_layer, float *v, size_t n_heads,
                         size_t size);
+/** Let attention know what the keys of that layer were rounded to. */
+void model_name_keys(const struct model_session *s, size_t kv_layer, struct kern_attention *op);
 /** Round n rows that are never turned: compressed ones, and an indexer's keys. */
 void model_round_rows(struct model_session *s, struct model_kv_type type, float *k, size_t n,
                       size_t width);

@@ -31,10 +31,9 @@ struct recording {
     size_t codes;
 };
 
-static struct subject open_subject(enum gguf_type type, uint64_t seed)
+static struct subject open_model(const struct tiny_model_options *options)
 {
-    struct subject s = {
-        .f = fixture_open(&(struct tiny_model_options){.seed = seed, .type = type, .n_ff = 64})};
+    struct subject s = {.f = fixture_open(options)};
     s.stream.n = N_WINDOWS * N_CTX;
     s.stream.ids = fixture_tokens(&s.f, 3, s.stream.n);
     struct eval_plan_options windows = {.n_ctx = N_CTX, .bos = -1};
@@ -42,6 +41,11 @@ static struct subject open_subject(enum gguf_type type, uint64_t seed)
     assert_int_equal(s.plan.n_scored, N_SCORED);
     s.codes = kern_record_codes(model_head(s.f.model)->n_rows);
     return s;
+}
+
+static struct subject open_subject(enum gguf_type type, uint64_t seed)
+{
+    return open_model(&(struct tiny_model_options){.seed = seed, .type = type, .n_ff = 64});
 }
 
 static void close_subject(struct subject *s)
@@ -145,6 +149,27 @@ static void coarser_types_cost_more(void **state)
     assert_true(act_budget_is_small(&b[1]) && !act_budget_is_small(&b[2]));
 }
 
+/** Keys in blocks meet queries that are rounded to 8 bits, whatever type the weights have. */
+static void queries_are_in_the_budget(void **state)
+{
+    (void)state;
+    struct subject s = open_model(&(struct tiny_model_options){
+        .seed = 9, .type = GGUF_TYPE_F16, .n_ff = 64, .n_heads = 1, .n_kv_heads = 1});
+    struct model_kv_types types = {.k.type = GGUF_TYPE_F16, .v.type = GGUF_TYPE_F16};
+    struct act_budget b[2];
+    for (size_t i = 0; i < 2; i++) {
+        types.k.type = i ? GGUF_TYPE_Q5_1 : GGUF_TYPE_F16;
+        assert_int_equal(model_round_kv(s.f.model, &types, &why), STATUS_OK);
+        struct recording rounded = record(&s, true);
+        b[i] = measure(&s, &rounded);
+        free(rounded.records);
+    }
+    print_message("keys in F16 %.1e, in Q5_1 %.1e\n", b[0].kld, b[1].kld);
+    assert_true(b[1].kld > 10 * b[0].kld && act_budget_shared(&b[1]) > 0.5);
+    assert_int_equal(act_budget_judge(&b[1], b[1].recorded), ACT_AGREES);
+    close_subject(&s);
+}
+
 /** A type that llama.cpp has not. */
 static void an_engine_without_a_rule_is_refused(void **state)
 {
@@ -221,6 +246,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(recordings_have_their_verdicts),
         cmocka_unit_test(coarser_types_cost_more),
+        cmocka_unit_test(queries_are_in_the_budget),
         cmocka_unit_test(an_engine_without_a_rule_is_refused),
         cmocka_unit_test(some_windows_are_enough),
         cmocka_unit_test(verdicts_are_those_of_the_limits),

@@ -300,6 +300,67 @@ static void backends(void **state)
     kern_close(b);
 }
 
+enum { HEADS = 4, HEAD = COLUMNS / HEADS };
+
+static void attend(struct kern_backend *b, const float *q, enum gguf_type k_type, size_t k_turn,
+                   float *out)
+{
+    const struct kern_query_range range = {.n_q = ROWS};
+    const struct kern_attention op = {.q = q,
+                                      .k = numbers,
+                                      .v = numbers,
+                                      .out = out,
+                                      .n_heads = HEADS,
+                                      .n_kv_heads = HEADS,
+                                      .head_size = HEAD,
+                                      .value_size = HEAD,
+                                      .scale = 1.0f / HEAD,
+                                      .k_type = k_type,
+                                      .k_turn = k_turn,
+                                      .ranges = &range,
+                                      .n_ranges = 1};
+    assert_int_equal(kern_attention(b, &op, NULL), STATUS_OK);
+}
+
+/** Queries become what the engine multiplies with keys of a type, turned as those are. */
+static void queries(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *rule;
+        enum gguf_type keys;
+        size_t turn;
+        enum gguf_type queries;
+    } cases[] = {
+        {"engine", GGUF_TYPE_Q5_1, 64, GGUF_TYPE_Q8_0},
+        {"engine", GGUF_TYPE_Q4_0, 0, GGUF_TYPE_Q8_0},
+        {"engine", GGUF_TYPE_BF16, 0, GGUF_TYPE_BF16},
+        {"engine", GGUF_TYPE_F16, 0, GGUF_TYPE_F32},
+        {"engine", GGUF_TYPE_F32, 0, GGUF_TYPE_F32},
+        {"engine", GGUF_TYPE_Q6_0, 0, GGUF_TYPE_F32},
+        {"engine:llama.cpp-cuda", GGUF_TYPE_Q8_0, 64, GGUF_TYPE_F32},
+        {"q8_0", GGUF_TYPE_Q8_0, 64, GGUF_TYPE_F32},
+    };
+    struct kern_backend *b = backend_open(KERN_ISA_SCALAR, 2);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        float q[ROWS * COLUMNS], right[ROWS * COLUMNS], found[ROWS * COLUMNS];
+        struct act_rounding *rounding;
+        struct kern_round op = {cases[i].queries, q, ROWS * COLUMNS, cases[i].turn, HEAD, 0};
+        memcpy(q, numbers, sizeof q);
+        if (op.type != GGUF_TYPE_F32)
+            assert_int_equal(kern_round(b, &op, NULL), STATUS_OK);
+        attend(b, q, GGUF_TYPE_F32, 0, right);
+        const struct act_rule *rule = act_rule_find(cases[i].rule, NULL);
+        assert_int_equal(act_rounding_open(&rounding, rule, &b, 1, NULL), STATUS_OK);
+        attend(b, numbers, cases[i].keys, cases[i].turn, found);
+        assert_memory_equal(found, right, sizeof right);
+        act_rounding_close(rounding);
+        attend(b, numbers, cases[i].keys, cases[i].turn, found);
+        assert_int_equal(memcmp(found, right, sizeof right) == 0, op.type == GGUF_TYPE_F32);
+    }
+    kern_close(b);
+}
+
 /* A file with weights of which some have scales of their inputs. */
 static struct gguf_file *scaled_file(const char *folder, float of_a, uint64_t n_of_b)
 {
@@ -403,6 +464,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_floats), cmocka_unit_test(types),   cmocka_unit_test(rules),
         cmocka_unit_test(backends),     cmocka_unit_test(devices), cmocka_unit_test(scales),
+        cmocka_unit_test(queries),
     };
     struct rng rng = rng_open(3, 0);
     for (size_t i = 0; i < ROWS * COLUMNS; i++)

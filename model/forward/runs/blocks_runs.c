@@ -292,6 +292,7 @@ static void attend(struct model_session *s, const struct model_step *step,
             (struct kern_further){parts->rows.keys, parts->rows.keys, s->run_ranges, z->run};
     if (z->chooses)
         op.chosen = (struct kern_chosen){parts->w.bits, 1, s->options.max_segment / z->run};
+    model_name_keys(s, step->i_layer, &op);
     MODEL_TRY(s, kern_attention(s->backend, &op, &s->failure.why));
 }
 
