@@ -142,8 +142,8 @@ static enum act_type of_engine(enum act_engine engine, enum gguf_type weight)
     return engine == ACT_LLAMA_CPU ? of_llama_cpu(weight) : of_llama_cuda(weight);
 }
 
-/* llama.cpp's flash attention on a CPU takes F16 keys of a batch in tiles, in float32 as queries
-   are; all others by their dot product. On a GPU it decodes the keys of a batch to F16. */
+/* llama.cpp's flash attention on a CPU multiplies queries in float32 with F16 keys of a batch, in
+   tiles; with all others by the dot product of their type. A GPU decodes a batch's keys to F16. */
 enum gguf_type act_rule_queries(const struct act_rule *rule, enum gguf_type keys)
 {
     if (rule->engine != ACT_LLAMA_CPU)
