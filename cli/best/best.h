@@ -6,14 +6,17 @@
 
 #include "base/text/size.h"
 #include "cli/kld/kld_evaluator.h"
+#include "clients/documents/results/speeds.h"
 #include "eval/run.h"
 #include "eval/streams.h"
 
 struct cli_best_settings {
-    struct cli_kld_settings kld; /* base, models, text, windows, what every evaluation takes */
-    const char *memory, *size;   /* NULL: no limit */
-    int64_t context;             /* tokens of the cache that counts; 0: none */
-    const char *margin;          /* "0.001", "5%", "0.001+5%" */
+    struct cli_kld_settings kld;      /* base, models, text, windows, what every evaluation takes */
+    const char *memory, *size;        /* NULL: no limit */
+    int64_t context;                  /* tokens of the cache that counts; 0: none */
+    struct cli_list benches;          /* what llama-bench printed */
+    double least_speed[DOC_N_SPEEDS]; /* tokens per second; 0: no limit */
+    const char *margin;               /* "0.001", "5%", "0.001+5%" */
     double alpha;
     const char *report_file;
 };
@@ -26,7 +29,9 @@ struct cli_best_file {
     uint64_t n_bytes; /* of its tensors */
     uint64_t on_disk; /* of the file, with its metadata */
     double cache;     /* bytes of the cache that counts */
-    size_t candidate; /* SIZE_MAX: it does not fit */
+    struct doc_metric_value speeds[DOC_N_SPEEDS];
+    size_t candidate; /* SIZE_MAX: it does not fit, or is */
+    bool too_slow;
 };
 
 /** How much there is room for; 0: any. */
@@ -39,6 +44,9 @@ struct cli_best {
     const struct cli_best_settings *settings;
     struct cli_best_limits limits;
     struct eval_race_rules rules;
+    struct doc_document *benches; /* [n_benches] */
+    size_t n_benches;
+    struct doc_speeds speeds;
     const struct base_size_unit *unit; /* of sizes that are shown: the one that was asked for */
     struct cli_best_file *files;       /* [n_files], the smallest first */
     size_t n_files;
@@ -59,7 +67,8 @@ enum cli_best_standing {
     CLI_BEST_WORSE,
     CLI_BEST_OPEN, /* the windows so far do not tell */
     CLI_BEST_NONFINITE,
-    CLI_BEST_TOO_LARGE
+    CLI_BEST_TOO_LARGE,
+    CLI_BEST_TOO_SLOW
 };
 extern const char *const cli_best_standings[]; /* by enum cli_best_standing, for documents */
 
@@ -88,6 +97,20 @@ enum status cli_best_read(struct cli_best *b, struct status_why *why);
  * base, or are one of the others. Fails: STATUS_EXCEEDED (none is left), STATUS_MEMORY.
  */
 enum status cli_best_fit(struct cli_best *b, struct status_why *why);
+
+/* speed.c */
+
+/** Read what llama-bench printed. Fails: STATUS_USAGE, as doc_read_as and doc_speeds_open. */
+enum status cli_best_read_speeds(struct cli_best *b, struct status_why *why);
+void cli_best_close_speeds(struct cli_best *b);
+/** Give the files, which are in the order of the candidates, their speeds, and say which rows were
+ * taken. Fails: as doc_speeds_of. */
+enum status cli_best_measure_speeds(struct cli_best *b, struct status_why *why);
+bool cli_best_is_fast(const struct cli_best *b, const struct cli_best_file *f);
+enum { CLI_BEST_SLOW = 128 };
+/** Why it is not: "it generates 12 tokens per second, less than 30". */
+const char *cli_best_say_slow(char out[CLI_BEST_SLOW], const struct cli_best *b,
+                              const struct cli_best_file *f);
 
 /** Share of the tokens that all candidates take on the whole text. */
 double cli_best_share(const struct cli_best *b);

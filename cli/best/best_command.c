@@ -33,6 +33,8 @@ static enum status run_best(const void *settings, const struct cli_args *args,
 static const struct cli_rule rules[] = {
     {"--memory --size", CLI_ONE_OF, .why = "what fits"},
     {"--context", CLI_NEEDS, "--memory"},
+    {"--speed", CLI_NEEDS, "--bench"},
+    {"--prompt-speed", CLI_NEEDS, "--bench"},
     {0},
 };
 
@@ -59,6 +61,14 @@ static const struct cli_option options[] = {
     {"--size", CLI_TEXT, "SIZE",
      "in place of --memory: the file is so large at most, with its metadata", AT(size),
      .usual = true},
+    {"--bench", CLI_EACH, "FILE",
+     "what llama-bench printed of the files with -o json or -o jsonl: speeds are shown, and can be "
+     "asked for; may be given several times",
+     AT(benches)},
+    {"--speed", CLI_NUMBER, "X", "the file generates so many tokens per second at least",
+     AT(least_speed[DOC_GENERATION])},
+    {"--prompt-speed", CLI_NUMBER, "X", "the file reads so many tokens of a prompt per second",
+     AT(least_speed[DOC_PROMPT])},
 
     {.type = CLI_HEADING, .help = "What as good means"},
     {"--margin", CLI_TEXT, "MARGIN",
@@ -98,7 +108,10 @@ const struct cli_command cli_command_best = {
         "assay best --base f16.gguf -f wiki.test.raw *.gguf --memory 24GiB --context 32768\n"
         "Which of these files to take: the smallest that is as good as the best one that fits.\n"
         "assay best --base f16.gguf -f wiki.test.raw *.gguf --size 5GB --report best.html\n"
-        "The same among files of 5 GB at most, with a page of the result.",
+        "The same among files of 5 GB at most, with a page of the result.\n"
+        "assay best --base f16.gguf -f wiki.test.raw *.gguf --bench bench.json --speed 30\n"
+        "The same among files that generate 30 tokens per second, by what llama-bench -o json "
+        "measured.",
     .options = options,
     .rules = rules,
     .settings_bytes = sizeof(struct cli_best_settings),

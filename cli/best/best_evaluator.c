@@ -119,7 +119,9 @@ static enum status refuse_documents(const struct cli_best *b, struct status_why 
 static enum status open(void *self, struct status_why *why)
 {
     struct cli_best *b = self;
-    enum status status = cli_kld_open_models(&b->k, why);
+    enum status status = cli_best_read_speeds(b, why);
+    if (!status)
+        status = cli_kld_open_models(&b->k, why);
     if (!status)
         status = cli_best_fit(b, why);
     if (!status)
@@ -152,6 +154,7 @@ static void close(void *self)
     struct cli_best *b = self;
     cli_kld_close(&b->k);
     eval_race_free(&b->race);
+    cli_best_close_speeds(b);
     free(b->files);
     free(b->order);
     free(b->divergences);
@@ -190,6 +193,8 @@ enum status cli_best_run(const struct cli_best_settings *settings, struct status
                                      .name = "best",
                                      .inputs = {{"--base", s->base}},
                                      .model_paths = s->models,
+                                     .more_inputs = own.benches,
+                                     .more_option = "--bench",
                                      .text = &s->text,
                                      .outputs = {{"--report", own.report_file, BASE_PAGE,
                                                   .write = cli_best_write_report}}}}};

@@ -17,6 +17,19 @@ static void add_index(struct base_json *json, cJSON *o, const char *key, size_t 
         base_json_uint(json, o, key, i);
 }
 
+/** Null where nothing was measured; an error is null of one repetition, too. */
+static void add_speeds(struct base_json *json, cJSON *o, const struct cli_best_file *f)
+{
+    static const char *const names[][2] = {
+        [DOC_PROMPT] = {"prompt_speed", "prompt_speed_deviation"},
+        [DOC_GENERATION] = {"generation_speed", "generation_speed_deviation"}};
+    for (size_t kind = 0; kind < DOC_N_SPEEDS; kind++) {
+        const struct doc_metric_value *v = &f->speeds[kind];
+        base_json_real(json, o, names[kind][0], v->known ? v->value : (double)NAN);
+        base_json_real(json, o, names[kind][1], v->known ? v->error : (double)NAN);
+    }
+}
+
 /* of_kld: what assay kld would write of the candidates on these windows. */
 static void add_candidate(struct base_json *json, cJSON *list, const struct cli_best *b, size_t i,
                           const cJSON *of_kld)
@@ -30,6 +43,7 @@ static void add_candidate(struct base_json *json, cJSON *list, const struct cli_
     cli_json_add_model(json, o, "model", &k->candidates[f->candidate], true);
     base_json_uint(json, o, "file_bytes", f->on_disk);
     base_json_real(json, o, "cache_bytes", f->cache);
+    add_speeds(json, o, f);
     base_json_text(json, o, "standing", cli_best_standings[p.standing]);
     base_json_flag(json, o, "clear", p.clear);
     base_json_flag(json, o, "front", eval_race_survives(&b->race, f->candidate, &clear));
@@ -85,6 +99,8 @@ static void add_too_large(struct base_json *json, cJSON *list, const struct cli_
     base_json_uint(json, o, "n_bytes", f->n_bytes);
     base_json_uint(json, o, "file_bytes", f->on_disk);
     base_json_real(json, o, "cache_bytes", f->cache);
+    add_speeds(json, o, f);
+    base_json_flag(json, o, "too_slow", f->too_slow);
 }
 
 static void add_result(const void *self, struct base_json *json)
@@ -128,6 +144,11 @@ static void add_limit(struct base_json *json, cJSON *o, const char *key, uint64_
     base_json_real(json, o, key, limit ? (double)limit : (double)NAN);
 }
 
+static void add_speed_limit(struct base_json *json, cJSON *o, const char *key, double limit)
+{
+    base_json_real(json, o, key, limit > 0 ? limit : (double)NAN);
+}
+
 static void add_settings(struct base_json *json, const struct cli_best *b)
 {
     const struct cli_kld_settings *s = &b->settings->kld;
@@ -138,6 +159,8 @@ static void add_settings(struct base_json *json, const struct cli_best *b)
     add_limit(json, o, "memory", b->limits.memory);
     add_limit(json, o, "size", b->limits.size);
     base_json_int(json, o, "context", b->settings->context);
+    add_speed_limit(json, o, "speed", b->settings->least_speed[DOC_GENERATION]);
+    add_speed_limit(json, o, "prompt_speed", b->settings->least_speed[DOC_PROMPT]);
     cli_json_add_window_settings(json, o, &s->windows, &b->k.windows.plan);
     cli_json_add_text_settings(json, o, &s->text);
     cli_json_add_computation(json, o, &b->k.e);
@@ -160,7 +183,11 @@ static void describe(const void *self, struct base_json *json, bool for_journal)
 
 static void add_files(const void *self, struct base_json *json, cJSON *run)
 {
-    cli_kld_members.files(&((const struct cli_best *)self)->k, json, run);
+    const struct cli_best *b = self;
+    cli_kld_members.files(&b->k, json, run);
+    cJSON *list = b->n_benches ? base_json_list(json, run, "bench_files") : NULL;
+    for (size_t i = 0; i < b->n_benches; i++)
+        base_json_text(json, list, NULL, b->benches[i].json.file);
 }
 
 const struct cli_members cli_best_members = {"assay-best", add_result, describe, NULL, add_files};

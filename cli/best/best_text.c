@@ -34,14 +34,42 @@ static void print_look(void *self, size_t unit)
             b->rules.n_windows, n, b->rules.n);
 }
 
-enum { NAME, QUANTISATION, SIZE, CACHE, WINDOWS, KLD, TOP, SURVIVES, STANDING, N_COLUMNS };
-static const char *const heads[N_COLUMNS] = {"model", "quantisation", "size ", "cache ", "windows",
-                                             "KLD",   "same top p %", "front", "verdict"};
+enum {
+    NAME,
+    QUANTISATION,
+    SIZE,
+    CACHE,
+    SPEEDS,
+    WINDOWS = SPEEDS + DOC_N_SPEEDS,
+    KLD,
+    TOP,
+    SURVIVES,
+    STANDING,
+    N_COLUMNS
+};
+static const char *const heads[N_COLUMNS] = {"model",        "quantisation",   "size ",   "cache ",
+                                             "prompt t/s",   "generation t/s", "windows", "KLD",
+                                             "same top p %", "front",          "verdict"};
+
+/** Those of speeds are there where something was measured; else what is put there is put over. */
+static size_t place_of(const struct cli_best *b, size_t column)
+{
+    if (column < SPEEDS || b->speeds.n)
+        return column;
+    return column < WINDOWS ? (size_t)SPEEDS : column - DOC_N_SPEEDS;
+}
 
 static void put_estimate(char *cell, struct base_estimate x, double scale, int n)
 {
     snprintf(cell, CLI_CELL_BYTES, "%.*f ± %.*f", n, base_shown(scale * x.value, n), n,
              base_shown(scale * base_estimate_error(x), n));
+}
+
+static void put_speed(char *cell, const struct doc_metric_value *v)
+{
+    int n = snprintf(cell, CLI_CELL_BYTES, "%.2f", v->value);
+    if (!isnan(v->error))
+        snprintf(cell + n, (size_t)(CLI_CELL_BYTES - n), " ± %.2f", v->error);
 }
 
 static void fill_row(const struct cli_best *b, const struct cli_grid *g, size_t row, size_t i)
@@ -50,7 +78,7 @@ static void fill_row(const struct cli_best *b, const struct cli_grid *g, size_t 
     struct cli_best_place p = cli_best_place(b, i);
     char *cells[N_COLUMNS];
     for (size_t c = 0; c < N_COLUMNS; c++)
-        cells[c] = cli_grid_cell(g, row, c);
+        cells[c] = cli_grid_cell(g, row, place_of(b, c));
     snprintf(cells[NAME], CLI_CELL_BYTES, "%.*s", CLI_CELL_BYTES - 1, f->label);
     snprintf(cells[QUANTISATION], CLI_CELL_BYTES, "%s", f->quantisation);
     base_size_digits(cells[SIZE], cli_best_bytes(b, f), b->unit);
@@ -58,6 +86,9 @@ static void fill_row(const struct cli_best *b, const struct cli_grid *g, size_t 
         snprintf(cells[c], CLI_CELL_BYTES, "-");
     if (f->cache > 0)
         base_size_digits(cells[CACHE], f->cache, b->unit);
+    for (size_t kind = 0; kind < DOC_N_SPEEDS; kind++)
+        if (b->speeds.n && f->speeds[kind].known)
+            put_speed(cells[SPEEDS + kind], &f->speeds[kind]);
     snprintf(cells[STANDING], CLI_CELL_BYTES, "%s%s", cli_best_standings[p.standing],
              p.standing < CLI_BEST_NONFINITE && !p.clear ? "?" : "");
     if (f->candidate == SIZE_MAX)
@@ -76,13 +107,14 @@ static void fill_row(const struct cli_best *b, const struct cli_grid *g, size_t 
 static void print_table(const struct cli_best *b)
 {
     struct cli_grid grid = {0};
-    if (cli_grid_make(&grid, 1 + b->n_files, N_COLUMNS, NULL)) {
+    if (cli_grid_make(&grid, 1 + b->n_files, place_of(b, N_COLUMNS), NULL)) {
         puts("(no memory for a table)");
         return;
     }
     for (size_t c = 0; c < N_COLUMNS; c++)
-        snprintf(cli_grid_cell(&grid, 0, c), CLI_CELL_BYTES, "%s%s", heads[c],
-                 c == SIZE || c == CACHE ? b->unit->name : "");
+        if (b->speeds.n || c < SPEEDS || c >= WINDOWS)
+            snprintf(cli_grid_cell(&grid, 0, place_of(b, c)), CLI_CELL_BYTES, "%s%s", heads[c],
+                     c == SIZE || c == CACHE ? b->unit->name : "");
     for (size_t i = 0; i < b->n_files; i++)
         fill_row(b, &grid, 1 + i, i);
     cli_grid_print_markdown(&grid, 2);

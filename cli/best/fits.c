@@ -143,7 +143,13 @@ static enum status none_fits(const struct cli_best *b, struct status_why *why)
     if (b->n_files == 0)
         return status_fail(why, STATUS_USAGE, "no file but the base is left to choose from");
     const struct cli_best_file *f = &b->files[0];
-    char most[BASE_SIZE_BYTES], takes[BASE_SIZE_BYTES];
+    char most[BASE_SIZE_BYTES], takes[BASE_SIZE_BYTES], slow[CLI_BEST_SLOW];
+    for (size_t i = 0; i < b->n_files; i++)
+        if (b->files[i].too_slow)
+            return status_fail(why, STATUS_EXCEEDED,
+                               "none of %zu file%s is fast and small enough: of %s, %s", b->n_files,
+                               status_plural(b->n_files), b->files[i].path,
+                               cli_best_say_slow(slow, b, &b->files[i]));
     base_size_text(most, (double)(b->limits.memory ? b->limits.memory : b->limits.size), b->unit);
     base_size_text(takes, cli_best_bytes(b, f) + f->cache, b->unit);
     return status_fail(why, STATUS_EXCEEDED,
@@ -161,6 +167,11 @@ enum status cli_best_fit(struct cli_best *b, struct status_why *why)
         return STATUS_MEMORY;
     for (size_t i = 0; i < n; i++)
         b->files[i] = measure(b, i);
+    enum status status = cli_best_measure_speeds(b, why);
+    if (status) {
+        free(kept);
+        return status;
+    }
     qsort(b->files, n, sizeof *b->files, by_size);
     b->unit = base_size_unit(b->settings->memory ? b->settings->memory : b->settings->size,
                              n ? cli_best_bytes(b, &b->files[n - 1]) : 0);
@@ -168,6 +179,8 @@ enum status cli_best_fit(struct cli_best *b, struct status_why *why)
         struct cli_best_file f = b->files[i];
         struct cli_model *m = &k->candidates[f.candidate];
         bool is_new = !is_again(b, kept, n_kept, m), room = is_new && fits(b, &f);
+        f.too_slow = room && !cli_best_is_fast(b, &f);
+        room = room && !f.too_slow;
         if (room)
             kept[n_kept] = *m;
         else

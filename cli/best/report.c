@@ -20,18 +20,22 @@ static void fill(const struct cli_best *b, struct base_json *json)
     members->files(&b->k, json, run);
 }
 
-static enum status write(struct doc_report *report, struct status_why *why)
+static enum status write(struct doc_report *report, struct doc_speeds *speeds,
+                         struct status_why *why)
 {
     struct doc_results *results = report->results;
     enum status status = doc_scoreboard_add(&results->of_texts, &results->documents[0], why);
     if (!status)
         status = doc_scoreboard_label(&results->of_texts, why);
+    if (!status)
+        status = doc_speeds_put(speeds, &results->of_texts, why);
     return status ? status : doc_report_write(report, why);
 }
 
 enum status cli_best_write_report(const void *self, struct base_file *file, struct status_why *why)
 {
     const struct cli_best *b = self;
+    struct doc_speeds speeds = {0};
     struct base_json json;
     struct doc_document document = {.json.file = "assay best", .kind = DOC_KLD};
     struct doc_results results = {.documents = &document, .n = 1};
@@ -39,8 +43,11 @@ enum status cli_best_write_report(const void *self, struct base_file *file, stru
         .file = file, .results = &results, .n_resamples = RESAMPLES, .seed = SEED};
     fill(b, &json);
     document.json.root = json.root;
-    enum status status =
-        json.failed ? status_fail(why, STATUS_MEMORY, "no memory for a page") : write(&report, why);
+    enum status status = json.failed ? status_fail(why, STATUS_MEMORY, "no memory for a page")
+                                     : doc_speeds_open(&speeds, b->benches, b->n_benches, why);
+    if (!status)
+        status = write(&report, &speeds, why);
+    doc_speeds_close(&speeds);
     doc_scoreboard_free(&results.of_texts);
     base_json_free(&json);
     return status;

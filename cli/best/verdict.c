@@ -9,7 +9,8 @@
 const char *const cli_best_standings[] = {
     [CLI_BEST_ANSWER] = "answer",       [CLI_BEST_NO_GAIN] = "no gain",
     [CLI_BEST_WORSE] = "worse",         [CLI_BEST_OPEN] = "open",
-    [CLI_BEST_NONFINITE] = "nonfinite", [CLI_BEST_TOO_LARGE] = "too large"};
+    [CLI_BEST_NONFINITE] = "nonfinite", [CLI_BEST_TOO_LARGE] = "too large",
+    [CLI_BEST_TOO_SLOW] = "too slow"};
 
 size_t cli_best_answer(const struct cli_best *b, bool *clear)
 {
@@ -68,7 +69,7 @@ struct cli_best_place cli_best_place(const struct cli_best *b, size_t i)
     size_t answer = cli_best_answer(b, &clear);
     struct cli_best_place p = {CLI_BEST_OPEN, false, SIZE_MAX, none, none, none};
     if (candidate == SIZE_MAX)
-        p.standing = CLI_BEST_TOO_LARGE;
+        p.standing = b->files[i].too_slow ? CLI_BEST_TOO_SLOW : CLI_BEST_TOO_LARGE;
     else if (b->race.broken[candidate])
         p.standing = CLI_BEST_NONFINITE;
     else if (candidate == answer)
@@ -107,17 +108,19 @@ static void say_answer(const struct cli_best *b, struct status_why *out, size_t 
 {
     const struct cli_best_file *f = &b->files[i];
     const struct base_estimate kld = b->k.results[f->candidate].figures.kld;
-    char name[ANSWER_BYTES], cache[96] = "", size[BASE_SIZE_BYTES];
+    char name[ANSWER_BYTES], cache[96] = "", speed[48] = "", size[BASE_SIZE_BYTES];
     name_answer(name, f);
+    if (f->speeds[DOC_GENERATION].known)
+        snprintf(speed, sizeof speed, ", %.4g tokens per second", f->speeds[DOC_GENERATION].value);
     if (f->cache > 0)
         snprintf(cache, sizeof cache, " and %s of cache for %lld tokens",
                  base_size_text(size, f->cache, b->unit), (long long)b->settings->context);
     base_size_text(size, cli_best_bytes(b, f), b->unit);
-    status_fail(out, STATUS_OK, "%s %s: %s%s, mean divergence %.6f ± %.6f%s",
+    status_fail(out, STATUS_OK, "%s %s: %s%s%s, mean divergence %.6f ± %.6f%s",
                 clear                                  ? "Take"
                 : b->race.n_seen == b->rules.n_windows ? "Take, as far as this text tells,"
                                                        : "So far it is",
-                name, size, cache, kld.value, base_estimate_error(kld),
+                name, size, cache, speed, kld.value, base_estimate_error(kld),
                 b->rules.n == 1 ? "; no other file fits" : "");
 }
 
@@ -138,7 +141,7 @@ static void say(const struct cli_best *b, struct status_why *out, size_t i, size
     const struct cli_best_file *f = &b->files[i];
     struct cli_best_place p = cli_best_place(b, i);
     const char *name = f->label, *beside = "";
-    char difference[96], takes[BASE_SIZE_BYTES];
+    char difference[96], takes[BASE_SIZE_BYTES], slow[CLI_BEST_SLOW];
     const char *size =
         f->candidate == SIZE_MAX || f->n_bytes > b->files[answer].n_bytes ? "larger" : "as large";
     bool smaller = f->candidate < b->files[answer].candidate;
@@ -162,6 +165,9 @@ static void say(const struct cli_best *b, struct status_why *out, size_t i, size
         status_fail(out, STATUS_OK, "%s does not fit: it takes %s%s", name,
                     base_size_text(takes, cli_best_bytes(b, f) + f->cache, b->unit),
                     f->cache > 0 ? " with its cache" : "");
+        break;
+    case CLI_BEST_TOO_SLOW:
+        status_fail(out, STATUS_OK, "%s is left out: %s", name, cli_best_say_slow(slow, b, f));
         break;
     default:
         status_fail(out, STATUS_OK, "%s is as good within chance: its divergence %s %s", name,

@@ -136,6 +136,10 @@ def of_best(folder):
     words = ["best", "--base", F16, Q4, folder / "other.gguf", "-f"]
     yield made(*words, TEXT, "-c", "32", "--chunks", "3", "--memory", "4MiB", "--context", "10")
     yield made(*words, TEXT, "-c", "32", "--chunks", "9", "--size", "1GB")
+    (folder / F16.name).write_bytes(data)
+    yield made("best", "--base", F16, Q4, folder / F16.name, "-f", TEXT, "-c", "32", "--chunks", "2", "--speed",
+               "2000", "--prompt-speed", "8000", "--bench",
+               SOURCE / "tests" / "data" / "bench" / "llama-bench.json")
     yield json.loads(run("plan", "--seconds", "1", "--json", "-", *words, TEXT, "-c", "32",
                          "--chunks", "9").stdout)
     yield made(*words, folder / "utf-16", "-c", "8", "--chunks", "2")

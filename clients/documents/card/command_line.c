@@ -57,6 +57,8 @@ static const struct {
     {"memory", "--memory", NUMBER, NULL},
     {"size", "--size", NUMBER, NULL},
     {"context", "--context", NOT_ZERO, NULL},
+    {"speed", "--speed", NUMBER, NULL},
+    {"prompt_speed", "--prompt-speed", NUMBER, NULL},
     {"margin", NULL, NOTHING, NULL},
     {"margin_share", NULL, NOTHING, NULL},
     {"alpha", NULL, NOTHING, NULL},
@@ -181,8 +183,11 @@ static bool is_known(const char *setting)
 }
 
 /* How a race decides, and what may not be more, where that is not the default. */
-static void put_race(struct base_file *file, struct base_field all)
+static void put_race(struct base_file *file, struct base_field root, struct base_field all)
 {
+    struct base_field item = {0}, benches = base_field_list_or_none(root, "run.bench_files");
+    while (base_field_next(benches, &item))
+        put_file(file, "--bench", base_field_text(item, ""));
     double nats = base_field_real_or_null(all, "margin");
     double share = base_field_real_or_null(all, "margin_share");
     double alpha = base_field_real_or_null(all, "alpha");
@@ -213,7 +218,7 @@ void doc_command_line(struct base_file *file, struct doc_document *d)
             put_setting(file, i, value.json);
     }
     if (race)
-        put_race(file, all);
+        put_race(file, root, all);
     const cJSON *wanted = base_field_get(root, "result.stop.wanted").json;
     if (cJSON_IsNumber(wanted))
         base_file_printf(file, " --stop-when-se %.17g", wanted->valuedouble);
