@@ -14,6 +14,7 @@
 struct form {
     enum act_type type;
     float scale;
+    bool ours; /* the weight is of a file that was added */
 };
 
 /** A backend that rounds. */
@@ -74,6 +75,7 @@ static enum status form_of(struct form *out, const struct act_rounding *r,
     if (!place)
         return STATUS_OK;
     out->scale = place->scale;
+    out->ours = true;
     enum status status = act_rule_type(&out->type, &r->rule, weight->type, weight->n_cols, why);
     if (!status && out->type == ACT_FP8_TENSOR && !place->scaled)
         status = status_fail(why, STATUS_UNSUPPORTED,
@@ -137,13 +139,14 @@ static struct kern_round round_of(const struct hook *hook, const struct kern_att
                                .scale = 1};
 }
 
+/** The products before are of the same model. */
 static enum status attention(struct kern_backend *b, const struct kern_attention *op,
                              struct status_why *why)
 {
     struct hook *hook = kern_owner_of(b);
     struct kern_attention rounded = *op;
     struct kern_round round = round_of(hook, op);
-    if (round.type == GGUF_TYPE_F32)
+    if (round.type == GGUF_TYPE_F32 || !hook->form.ours)
         return hook->observer.inner->attention(b, op, why);
     enum status status =
         base_array_reserve(hook->queries, hook->n_queries, round.n, "queries", why);
@@ -170,7 +173,7 @@ static enum status round_heads(struct hook *hook, struct kern_head *heads, size_
         if (!heads[h].matrix)
             continue;
         size_t n_cols = heads[h].matrix->n_cols;
-        struct rows rows = {heads[h].hidden, to, n_rows, n_cols, {ACT_F32, 1}};
+        struct rows rows = {heads[h].hidden, to, n_rows, n_cols, {.type = ACT_F32}};
         status = form_of(&rows.form, hook->rounding, heads[h].matrix, why);
         if (status || rows.form.type == ACT_F32)
             continue;

@@ -2,7 +2,8 @@
  * Backends whose products see rounded inputs: each input of a product with a weight becomes what an
  * engine makes of it (activations/rule.h), and the product is the backend's own, of these numbers.
  * Sums are not rounded beyond what the backend's precision does. Attention's queries are rounded by
- * the type that its keys were rounded to, whatever file they are of.
+ * the type that its keys were rounded to, where the product before was with a weight of such a
+ * file.
  */
 #ifndef ACTIVATIONS_ROUNDING_H
 #define ACTIVATIONS_ROUNDING_H
@@ -13,10 +14,10 @@ struct act_rounding;
 struct kern_backend;
 
 /**
- * From now on these backends round queries, and products with weights of the files that are added;
- * they may compute in threads of their own. They fail also with STATUS_UNSUPPORTED, where the rule
- * has nothing for a product, and with STATUS_MEMORY. Fails: STATUS_UNSUPPORTED (a backend whose
- * memory is not the host's), STATUS_MEMORY.
+ * From now on these backends round queries of, and products with weights of, the files that are
+ * added; they may compute in threads of their own. They fail also with STATUS_UNSUPPORTED, where
+ * the rule has nothing for a product, and with STATUS_MEMORY. Fails: STATUS_UNSUPPORTED (a backend
+ * whose memory is not the host's), STATUS_MEMORY.
  */
 enum status act_rounding_open(struct act_rounding **out, const struct act_rule *rule,
                               struct kern_backend *const *backends, size_t n_backends,

@@ -322,7 +322,8 @@ static void attend(struct kern_backend *b, const float *q, enum gguf_type k_type
     assert_int_equal(kern_attention(b, &op, NULL), STATUS_OK);
 }
 
-/** Queries become what the engine multiplies with keys of a type, turned as those are. */
+/** Queries become what the engine multiplies with keys of a type, turned as those are, where they
+    are of a file that was added. */
 static void queries(void **state)
 {
     (void)state;
@@ -342,8 +343,10 @@ static void queries(void **state)
         {"q8_0", GGUF_TYPE_Q8_0, 64, GGUF_TYPE_F32},
     };
     struct kern_backend *b = backend_open(KERN_ISA_SCALAR, 2);
+    const struct kern_weight ours = weight_of(file, "blk.0.attn_v.weight"),
+                             spared = weight_of(other, "blk.0.attn_v.weight");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        float q[ROWS * COLUMNS], right[ROWS * COLUMNS], found[ROWS * COLUMNS];
+        float y[ROWS * OUTPUTS], q[ROWS * COLUMNS], right[ROWS * COLUMNS], found[ROWS * COLUMNS];
         struct act_rounding *rounding;
         struct kern_round op = {cases[i].queries, q, ROWS * COLUMNS, cases[i].turn, HEAD, 0};
         memcpy(q, numbers, sizeof q);
@@ -352,11 +355,14 @@ static void queries(void **state)
         attend(b, q, GGUF_TYPE_F32, 0, right);
         const struct act_rule *rule = act_rule_find(cases[i].rule, NULL);
         assert_int_equal(act_rounding_open(&rounding, rule, &b, 1, NULL), STATUS_OK);
+        assert_int_equal(act_rounding_add(rounding, file, NULL), STATUS_OK);
+        multiply(b, &ours, numbers, y, false);
         attend(b, numbers, cases[i].keys, cases[i].turn, found);
         assert_memory_equal(found, right, sizeof right);
-        act_rounding_close(rounding);
+        multiply(b, &spared, numbers, y, false);
         attend(b, numbers, cases[i].keys, cases[i].turn, found);
         assert_int_equal(memcmp(found, right, sizeof right) == 0, op.type == GGUF_TYPE_F32);
+        act_rounding_close(rounding);
     }
     kern_close(b);
 }
