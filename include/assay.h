@@ -79,7 +79,8 @@ enum assay_precision {
 
 /**
  * Told during evaluations how much of one is done, 0 to 1, in the thread that called. What it
- * returns but 0 cancels the call. It must not use a model.
+ * returns but 0 cancels the call, the last report included. It must not use a model but by
+ * functions that are for any thread.
  */
 typedef int assay_progress(void *user, double fraction);
 
@@ -90,9 +91,11 @@ typedef int assay_progress(void *user, double fraction);
 struct assay_options {
     size_t size;
     enum assay_precision precision;
-    unsigned n_threads; /* 0: as many as the processors this process may use */
+    unsigned n_threads; /* of the CPU; 0: as many as the processors this process may use. With a
+                           card it does nothing */
     const char *device; /* "cpu", "cuda", "cuda:N"; NULL: "cpu" */
-    const char *isa;    /* use no instruction set above it: "scalar", "avx2", ...; NULL: any */
+    const char *isa;    /* use no instruction set above it: "scalar", "avx2", ...; NULL, "amx": any.
+                           Of the CPU only */
     const char *tokens; /* a published folder has the tokens of this GGUF file or folder; NULL: its
                            own. Of folders only */
     assay_progress *progress; /* NULL: nobody is told. Of models only */
@@ -133,7 +136,7 @@ struct assay_description {
     const char *tokenizer;    /* "spm" or "bpe" */
     const char *remarks;      /* what was remarkable about the file, a line each; "" */
     const char *device;       /* "cpu", or a card's name */
-    const char *isa;          /* "avx512", "amx", "cuda" */
+    const char *isa;          /* "avx512"; "amx": that and AMX; "cuda" */
     const char *products;     /* what products are made of: "float32", "int16", ...: docs/json.md */
     uint64_t n_weights;       /* elements of all tensors */
     size_t n_tensors;

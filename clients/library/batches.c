@@ -7,6 +7,7 @@
 #include "base/arithmetic.h"
 #include "base/array.h"
 #include "kernels/kernels.h"
+#include "model/swap.h"
 
 enum {
     BATCH_TOKENS = 4096,         /* some tiles of the forward pass */
@@ -95,6 +96,12 @@ bool assay_own_batches_next(struct assay_own_batches *b)
                                     .segments = b->segments,
                                     .n_segments = b->n};
     return b->n > 0;
+}
+
+enum status assay_own_batches_end(const struct assay_own_batches *b, struct status_why *why)
+{
+    return atomic_load(b->model->backend->cancel) ? STATUS_CANCELLED
+                                                  : model_check_unchanged(b->model->model, why);
 }
 
 void assay_own_batches_progress(void *user, double fraction)

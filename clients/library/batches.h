@@ -47,6 +47,12 @@ static inline size_t assay_own_batches_before(const struct assay_own_batches *b)
     return b->first * b->windows->n_positions;
 }
 
+/**
+ * After the last windows.
+ * Fails: STATUS_CANCELLED (a report that came after the last operation, too), STATUS_CHANGED.
+ */
+enum status assay_own_batches_end(const struct assay_own_batches *b, struct status_why *why);
+
 /** Tell the caller; user: the batches. The second is for sessions. */
 void assay_own_batches_progress(void *user, double fraction);
 void assay_own_batches_steps(void *user, size_t done, size_t total);

@@ -1,4 +1,5 @@
 /* Opening and closing models; what they are. */
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,16 +71,20 @@ enum status assay_own_options(struct assay_options *own, const struct assay_opti
     return STATUS_OK;
 }
 
-static enum status find_isa(enum kern_isa *out, const char *name, struct status_why *why)
+/** Limit the CPU to an instruction set; what the options hold is any. */
+static enum status limit_isa(struct kern_cpu_options *cpu, const char *name, struct status_why *why)
 {
+    if (strcmp(name, "amx") == 0)
+        return STATUS_OK;
+    cpu->amx = KERN_AMX_NONE;
     for (int i = 0; i < KERN_ISA_COUNT; i++)
         if (strcmp(name, kern_isa_name((enum kern_isa)i)) == 0) {
-            *out = (enum kern_isa)i;
+            cpu->isa_cap = (enum kern_isa)i;
             return STATUS_OK;
         }
-    return status_fail(why, STATUS_USAGE, "there is no instruction set '%s', expected %s to %s",
-                       name, kern_isa_name(KERN_ISA_SCALAR),
-                       kern_isa_name((enum kern_isa)(KERN_ISA_COUNT - 1)));
+    return status_fail(
+        why, STATUS_USAGE, "there is no instruction set '%s', expected %s to %s, or amx", name,
+        kern_isa_name(KERN_ISA_SCALAR), kern_isa_name((enum kern_isa)(KERN_ISA_COUNT - 1)));
 }
 
 /** The number of "cuda" or "cuda:N"; *is_cuda false: "cpu". */
@@ -92,8 +97,9 @@ static enum status find_device(bool *is_cuda, unsigned *index, const char *name,
     if (strcmp(name, "cpu") == 0 || strcmp(name, "cuda") == 0)
         return STATUS_OK;
     if (*is_cuda && name[4] == ':' && name[5] >= '0' && name[5] <= '9') {
-        *index = (unsigned)strtoul(name + 5, &end, 10);
-        if (*end == '\0')
+        unsigned long number = strtoul(name + 5, &end, 10);
+        *index = (unsigned)number;
+        if (*end == '\0' && number <= INT_MAX)
             return STATUS_OK;
     }
     return status_fail(why, STATUS_USAGE, "'%s' is not a device, expected cpu, cuda or cuda:N",
@@ -111,13 +117,16 @@ static enum status open_device(struct kern_backend **out, const struct assay_opt
     struct kern_cpu_options cpu = {.n_threads = options->n_threads,
                                    .isa_cap = KERN_ISA_COUNT - 1,
                                    .precision = precisions[options->precision],
-                                   .amx = options->isa ? KERN_AMX_NONE : KERN_AMX_HARDWARE};
+                                   .amx = KERN_AMX_HARDWARE};
     bool is_cuda;
     unsigned index;
     enum status status =
         find_device(&is_cuda, &index, options->device ? options->device : "cpu", why);
+    if (!status && options->isa && is_cuda)
+        status = status_fail(why, STATUS_USAGE, "isa '%s' goes with the device cpu, not with '%s'",
+                             options->isa, options->device);
     if (!status && options->isa)
-        status = find_isa(&cpu.isa_cap, options->isa, why);
+        status = limit_isa(&cpu, options->isa, why);
     if (status || !is_cuda)
         return status ? status : kern_cpu_open(out, &cpu, why);
     struct kern_cuda_device *device;

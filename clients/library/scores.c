@@ -129,7 +129,7 @@ static enum status run(struct assay_model *m, const struct assay_windows *window
     if (!status)
         status = score(&s, why);
     if (!status)
-        status = model_check_unchanged(m->model, why);
+        status = assay_own_batches_end(&s.batches, why);
     if (!status && wanted->candidate)
         status = model_check_unchanged(wanted->candidate->model, why);
     scoring_close(&s);

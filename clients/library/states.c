@@ -7,7 +7,6 @@
 #include "clients/library/batches.h"
 #include "kernels/implementation.h"
 #include "kernels/kernels.h"
-#include "model/swap.h"
 
 enum { LOGITS_FLOATS = 4 << 20 /* held at once: 16 MiB */ };
 
@@ -109,7 +108,7 @@ static enum status hidden(struct assay_model *m, const struct assay_windows *win
             status = give_states(&p, out, why);
     }
     if (!status)
-        status = model_check_unchanged(m->model, why);
+        status = assay_own_batches_end(&p.batches, why);
     pass_close(&p);
     return status;
 }
@@ -176,7 +175,7 @@ static enum status rows(struct assay_model *m, const struct assay_windows *windo
             status = give_rows(&p, tokens, out, why);
     }
     if (!status)
-        status = model_check_unchanged(m->model, why);
+        status = assay_own_batches_end(&p.batches, why);
     pass_close(&p);
     return status;
 }

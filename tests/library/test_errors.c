@@ -44,12 +44,18 @@ static void test_opening(void **state)
     options.isa = "mmx";
     REFUSED("no instruction set 'mmx', expected scalar", assay_open(&other, Q4, &options, &why));
     options.isa = NULL;
-    static const char *const devices[] = {"gpu", "cuda:", "cuda:x", "cuda:1x", "cuda1", ""};
+    static const char *const devices[] = {
+        "gpu",   "cuda:", "cuda:x", "cuda:1x", "cuda:4294967296", "cuda:99999999999999999999",
+        "cuda1", "",
+    };
     for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
         options.device = devices[i];
         REFUSED("is not a device", assay_open(&other, Q4, &options, &why));
     }
-    options.device = NULL;
+    options.device = "cuda:0";
+    options.isa = "scalar";
+    REFUSED("isa 'scalar' goes with the device cpu", assay_open(&other, Q4, &options, &why));
+    options.device = options.isa = NULL;
     options.n_threads = 100000;
     REFUSED("100000 threads", assay_open(&other, Q4, &options, &why));
     options.n_threads = 1;

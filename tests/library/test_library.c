@@ -40,6 +40,11 @@ static void test_description(void **state)
         n_weights += t.n_rows * t.ne[0];
     }
     assert_int_equal(d.n_weights, n_weights);
+    struct assay_model *same; /* what isa says may be asked for */
+    const struct assay_options options = {.size = sizeof options, .isa = d.isa};
+    must(assay_open(&same, Q4, &options, &why));
+    assert_string_equal(description(same).isa, d.isa);
+    assay_close(same);
     assay_close(m);
 }
 

@@ -93,8 +93,14 @@ static void test_progress_and_cancel(void **state)
     assert_int_equal(assay_log_probs(m, &windows, targets, scores, &why), ASSAY_CANCELLED);
     assert_true(told.n == 2 && *why.text);
     told = (struct told){0}; /* what cancelled one call does not cancel the next */
+    must(assay_log_probs(m, &windows, targets, scores, &why));
+    told = (struct told){.stop_after = told.n}; /* the last report counts as any */
+    assert_int_equal(assay_log_probs(m, &windows, targets, scores, &why), ASSAY_CANCELLED);
+    told = (struct told){0};
     must(assay_hidden(m, &windows, 0, states, &why));
     assert_true(told.n > 0 && told.last > 0.99);
+    told = (struct told){.stop_after = told.n};
+    assert_int_equal(assay_hidden(m, &windows, 0, states, &why), ASSAY_CANCELLED);
     assay_cancel(m, 1);
     assert_int_equal(assay_log_probs(m, &windows, targets, scores, &why), ASSAY_CANCELLED);
     assert_int_equal(assay_hidden(m, &windows, 0, states, &why), ASSAY_CANCELLED);
