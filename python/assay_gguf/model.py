@@ -8,7 +8,6 @@ ValueError, OSError, MemoryError, NotImplementedError (what the library does not
 """
 from __future__ import annotations
 
-import concurrent.futures
 import contextlib
 import ctypes
 import os
@@ -78,10 +77,11 @@ class Model:
     isa       use no instruction set above it: "scalar", "avx2", ...
     tokens    a published folder has the tokens of this GGUF file or folder; None: its own
     progress  called with the share of an evaluation that is done, 0 to 1, from another thread; what it
-              raises ends the evaluation
+              raises ends the evaluation. It cannot evaluate or close the model
 
-    Any thread may use a model: calls wait for each other. Ctrl-C ends an evaluation that the main thread
-    asked for, and the model stays usable. Another process, made by a fork, has to open its own.
+    Any thread may use a model: evaluations wait for each other, what else there is does not wait for them.
+    Ctrl-C ends an evaluation that the main thread asked for, and the model stays usable. Another process,
+    made by a fork, has to open its own.
     """
 
     _handle = None
@@ -89,7 +89,10 @@ class Model:
     def __init__(self, path: str | os.PathLike, *, precision: str = "high", threads: int | None = None,
                  device: str | None = None, isa: str | None = None, tokens: str | os.PathLike | None = None,
                  progress: typing.Callable[[float], object] | None = None) -> None:
-        self._lock, self._process = threading.Lock(), os.getpid()
+        self._process = os.getpid()
+        # An evaluation holds the first, who reads the file or the vocabulary the second, close() both.
+        self._evaluating, self._reading = threading.Lock(), threading.Lock()
+        self._evaluator = None  # the thread's number
         self._running, self._about_running = None, threading.Lock()
         self._failures: list[BaseException] = []
         self._tensors: dict[str, Tensor] | None = None
@@ -97,9 +100,10 @@ class Model:
         options = library.options(precision, threads, device, isa)
         options.tokens = os.fsencode(tokens) if tokens is not None else None
         options.progress = self._told = told(progress, self._failures)
-        handle = ctypes.c_void_p()
+        self._close, self._cancel = library.library().assay_close, library.library().assay_cancel
+        # What is opened is the model's at once, which releases it whenever a signal's handler raises.
+        self._handle = handle = ctypes.c_void_p()
         call("open", handle, os.fsencode(path), options)
-        self._close, self._cancel, self._handle = library.library().assay_close, library.library().assay_cancel, handle
         about = library.Description(size=ctypes.sizeof(library.Description))
         call("describe", handle, about)
         #: What the model is.
@@ -108,7 +112,8 @@ class Model:
     def close(self) -> None:
         """Release the model, after a call at work in another thread. Every later call is an error."""
         if self._handle and os.getpid() == self._process:
-            with self._lock:
+            self._check_outside()
+            with self._evaluating, self._reading:
                 handle, self._handle = self._handle, None
                 if handle:
                     self._close(handle)
@@ -126,29 +131,47 @@ class Model:
         return f"<assay_gguf.Model {self._path}: {about.architecture}, {about.n_weights} weights" + (
             ">" if self._handle else ", closed>")
 
+    def _check_outside(self):
+        """Not within an evaluation, for which this thread would wait for ever."""
+        if self._evaluator == threading.get_ident():
+            raise error("usage", f"{self._path}: a progress function can neither evaluate nor close the model")
+
     @contextlib.contextmanager
-    def _held(self):
+    def _held(self, lock):
         """The handle, for one thread at a time."""
         if os.getpid() != self._process:
             raise error("usage", f"{self._path}: the model was opened by process {self._process}; a process that is "
                         "made by a fork opens its own")
-        with self._lock:
+        with lock:
             if not self._handle:
                 raise error("usage", f"{self._path}: the model is closed")
             yield self._handle
+
+    def _read(self):
+        return self._held(self._reading)
+
+    @contextlib.contextmanager
+    def _evaluated(self):
+        self._check_outside()
+        with self._held(self._evaluating) as handle:
+            self._evaluator = threading.get_ident()
+            try:
+                yield handle
+            finally:
+                self._evaluator = None
 
     @property
     def tensors(self) -> dict[str, Tensor]:
         """All tensors by name, in the file's order."""
         if self._tensors is None:
-            with self._held() as handle:
+            with self._read() as handle:
                 self._tensors = {found.name: found for found in (
                     about_tensor(tensor_at(handle, i)) for i in range(self.description.n_tensors))}
         return self._tensors
 
     def tensor(self, name: str, rows: slice = ALL) -> NDArray[np.float32]:
         """A tensor decoded, of its shape; or some of its rows, [n_rows, shape[-1]]."""
-        with self._held() as handle:
+        with self._read() as handle:
             i = find(handle, name)
             found = tensor_at(handle, i)
             first, n = part(rows, found.n_rows)
@@ -158,7 +181,7 @@ class Model:
 
     def stored(self, name: str) -> NDArray[np.uint8]:
         """A copy of a tensor's bytes as the file has them, scales included: what decode() and multiply() take."""
-        with self._held() as handle:
+        with self._read() as handle:
             found = tensor_at(handle, find(handle, name))
             if not found.data:
                 raise error("unsupported", f"{self._path}: {name}: its bytes do not lie in one piece")
@@ -174,7 +197,7 @@ class Model:
         ids = np.empty(0, np.int32)
         while n.value > len(ids):
             ids = np.empty(n.value, np.int32)
-            with self._held() as handle:
+            with self._read() as handle:
                 call("tokenize", handle, given, len(given), flags, ids.ctypes.data, len(ids), n)
         return ids[:n.value].copy()
 
@@ -188,7 +211,7 @@ class Model:
         room = ctypes.create_string_buffer(0)
         while n.value > len(room):
             room = ctypes.create_string_buffer(n.value)
-            with self._held() as handle:
+            with self._read() as handle:
                 call("token_bytes", handle, int(token), room, len(room), n)
         return room.raw[:n.value]
 
@@ -205,21 +228,21 @@ class Model:
         the last position of a window has none, so that result i is of ids[i + 1].
         """
         windows, targets, out = asked(ids, positions, SCORE, targets=targets)
-        self._evaluate("log_probs", windows, address(targets), address(out))
+        self._evaluate("log_probs", windows, targets, out)
         return out
 
     def topk(self, ids: ArrayLike, k: int, positions: slice = ALL) -> NDArray[np.void]:
         """The k most likely next tokens (20 at most), [n_windows, n_positions, k] of log_prob and token, the most
         likely first, of equals the lower id."""
         windows, _, out = asked(ids, positions, LIKELY, max(k, 0))
-        self._evaluate("top", windows, max(k, 0), address(out))
+        self._evaluate("top", windows, max(k, 0), out)
         return out
 
     def rows(self, ids: ArrayLike, positions: slice = ALL, tokens: slice = ALL) -> NDArray[np.float64]:
         """Log-probabilities of the whole vocabulary, or of some of its tokens: [n_windows, n_positions, n_vocab]."""
         first, n = part(tokens, self.description.n_vocab)
         windows, _, out = asked(ids, positions, np.float64, n)
-        self._evaluate("rows", windows, first, n, address(out))
+        self._evaluate("rows", windows, first, n, out)
         return out
 
     def hidden(self, ids: ArrayLike, layer: int, positions: slice = ALL) -> NDArray[np.float32]:
@@ -229,22 +252,24 @@ class Model:
         """
         width = self.description.width * (1 if layer == -1 else self.description.streams)
         windows, _, out = asked(ids, positions, np.float32, width)
-        self._evaluate("hidden", windows, layer, address(out))
+        self._evaluate("hidden", windows, layer, out)
         return out
 
     def _evaluate(self, name, *arguments, candidate=None):
-        """A call that may take long. It has a thread of its own where this is the main one, which handles signals
-        meanwhile; what a handler raises (KeyboardInterrupt) cancels the call."""
-        ticket = object()
+        """A call that may take long; arguments may be arrays. It has a thread of its own where this is the main
+        one, which handles signals meanwhile; what a handler raises (KeyboardInterrupt) cancels the call."""
+        cancelled = threading.Event()
         models = sorted({self, candidate} - {None}, key=id)
 
-        def work():
+        def work():  # has the arrays until the library is done with them, whatever becomes of the caller
             with contextlib.ExitStack() as held:
-                handles = {model: held.enter_context(model._held()) for model in models}
+                handles = {model: held.enter_context(model._evaluated()) for model in models}
                 with self._about_running:
-                    self._running = ticket
+                    if cancelled.is_set():
+                        return
+                    self._running = cancelled
                 try:
-                    call(name, handles[self], *([handles[candidate]] if candidate else []), *arguments)
+                    call(name, handles[self], *([handles[candidate]] if candidate else []), *map(address, arguments))
                 except AssayError:
                     if self._failures:
                         raise self._failures[0] from None
@@ -255,16 +280,19 @@ class Model:
                         self._cancel(handles[self], 0)
                     self._failures.clear()
 
-        if threading.current_thread() is not threading.main_thread():
-            return work()
-        with concurrent.futures.ThreadPoolExecutor(1, "assay") as pool:
-            try:
-                return pool.submit(work).result()
-            except BaseException:
-                with self._about_running:
-                    if self._running is ticket:
-                        self._cancel(self._handle, 1)
-                raise
+        if threading.current_thread() is threading.main_thread():
+            outlast(work, lambda: self._end(cancelled))
+        else:
+            work()
+
+    def _end(self, cancelled):
+        """Cancel the evaluation that this is of, begun or not. Returns whether it is at work."""
+        with self._about_running:
+            cancelled.set()
+            if self._running is not cancelled:
+                return False
+            self._cancel(self._handle, 1)
+            return True
 
 
 def divergences(candidate: Model, base: Model, ids: ArrayLike, targets: ArrayLike | None = None,
@@ -277,7 +305,7 @@ def divergences(candidate: Model, base: Model, ids: ArrayLike, targets: ArrayLik
     if not isinstance(candidate, Model) or not isinstance(base, Model):
         raise TypeError("kld of models or of files: expected two Models, or names of files")
     windows, targets, out = asked(ids, positions, DIVERGENCE, targets=targets)
-    base._evaluate("diverge", windows, address(targets), address(out), candidate=candidate)
+    base._evaluate("diverge", windows, targets, out, candidate=candidate)
     return out
 
 
@@ -307,6 +335,37 @@ def multiply(type: str, data: bytes | NDArray, x: ArrayLike, *, precision: str =
     call("multiply", library.options(precision, threads, device, isa), matrix, address(x), x.size // x.shape[-1],
          address(out))
     return out
+
+
+def outlast(work, end):
+    """Do work in another thread, whose failure is this one's. What a signal's handler raises meanwhile has end()
+    called, and is raised, the first of it, once work is done; or at once where end() says that it is not at work."""
+    failures, done = [], threading.Event()
+
+    def run():
+        try:
+            work()
+        except BaseException as failure:
+            failures.append(failure)
+        finally:
+            done.set()
+
+    interrupt = None
+    try:
+        while True:
+            try:
+                if interrupt is None:
+                    threading.Thread(target=run, name="assay").start()
+                    done.wait()
+                elif end():
+                    done.wait()
+                break
+            except BaseException as raised:
+                interrupt = interrupt or raised
+        if interrupt or failures:
+            raise interrupt or failures.pop()
+    finally:
+        del interrupt  # whose traceback has this frame
 
 
 def told(progress, failures):
@@ -374,8 +433,9 @@ def asked(ids, positions, dtype, *more, targets=None):
     return windows, targets, np.empty((*ids.shape[:-1], n, *more), dtype)
 
 
-def address(array):
-    return None if array is None else array.ctypes.data
+def address(given):
+    """Of an array; what else there is stays as it is."""
+    return given.ctypes.data if isinstance(given, np.ndarray) else given
 
 
 def matrix_of(type, data, n_cols):

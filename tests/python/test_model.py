@@ -297,6 +297,23 @@ class Running(unittest.TestCase):
         for m in models:
             m.close()
 
+    def test_reading_does_not_wait_for_an_evaluation(self):
+        begun, read, found = threading.Event(), threading.Event(), []
+
+        def wait(_):
+            begun.set()
+            found.append(read.wait(20))
+
+        with Model(F16, progress=wait) as m:
+            other = threading.Thread(target=m.logprobs, args=(windows(m),))
+            other.start()
+            self.assertTrue(begun.wait(60))
+            self.assertEqual(m.detokenize(m.tokenize("town", bos=False)).strip(), "town")
+            self.assertEqual(m.tensor(QUERY).shape, m.tensors[QUERY].shape)
+            read.set()
+            other.join()
+            self.assertEqual(set(found), {True})
+
     def test_a_thousand_opens(self):
         def resident():
             return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -340,18 +357,52 @@ class Running(unittest.TestCase):
                 self.assertLess(time.monotonic() - begun, 20)
                 self.assertLess(max(seen[:-1], default=0), 1)
 
+    def test_more_interrupts_wait_for_the_library(self):
+        """It writes into the caller's arrays as long as its function is at work."""
+        ended = []
+
+        def work(*_):
+            for _ in range(3):
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(0.2)
+            ended.append(threading.current_thread())
+
+        with Model(F16) as m:
+            ids = windows(m)
+            with mock.patch.object(model, "call", work), self.assertRaises(KeyboardInterrupt):
+                m.scores(ids)
+            self.assertNotEqual(ended, [threading.main_thread()])
+            self.assertEqual(len(ended), 1)
+            self.assertEqual(m.scores(ids).shape, (N_WINDOWS, N_CTX - 1))
+
+    def test_interrupted_while_it_opens(self):
+        def interrupted(name, *arguments):
+            library.call(name, *arguments)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        close = library.library().assay_close
+        with mock.patch.object(library.library(), "assay_close", side_effect=close) as closed, \
+                mock.patch.object(model, "call", interrupted):
+            with self.assertRaises(KeyboardInterrupt):
+                Model(F16)
+            closed.assert_called_once()
+
     def test_interrupt_does_not_reach_other_threads(self):
-        """The main thread waits for a model that another one uses."""
+        """The main thread waits for a model that another one uses, and does not when it is interrupted."""
         with Model(F16, threads=1) as m:
-            ids = np.tile(windows(m), (60, 1))
+            ids, more = np.tile(windows(m), (120, 1)), self.long(m)
             found = []
+            begun = time.monotonic()
             other = threading.Thread(target=lambda: found.append(m.logprobs(ids)))
             other.start()
             threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
             with self.assertRaises(KeyboardInterrupt):
                 time.sleep(0.02)
-                m.scores(self.long(m))
+                m.scores(more)
+            self.assertTrue(other.is_alive())
             other.join()
+            self.assertEqual(m.logprobs([1, 2]).shape, (1,))
+            self.assertLess(time.monotonic() - begun, 20)
             np.testing.assert_array_equal(found[0][:3], found[0][-3:])
 
     def test_progress(self):
@@ -373,6 +424,32 @@ class Running(unittest.TestCase):
                 with self.assertRaisesRegex(LookupError, "^enough$"):
                     m.rows(ids)
             self.assertEqual(len(m.tokenize("a")), 2)
+
+        n, last = 0, len(seen)
+
+        def refuse_the_last(_):
+            nonlocal n
+            n += 1
+            if n == last:
+                refuse(1)
+
+        with Model(F16, progress=refuse_the_last) as m, self.assertRaisesRegex(LookupError, "^enough$"):
+            m.hidden(ids, 1)
+        self.assertEqual(n, last)
+
+    def test_progress_that_uses_the_model(self):
+        def use(_):
+            uses.pop()()
+
+        with Model(F16, progress=use) as m:
+            ids = windows(m)
+            for use_it in (lambda: m.logprobs(ids), m.close, lambda: assay_gguf.kld(m, m, ids)):
+                uses = [use_it]
+                with self.assertRaisesRegex(ValueError, "a progress function can neither evaluate nor close"):
+                    m.logprobs(ids)
+            found, uses = [], 1000 * [lambda: found.append(m.tokenize("a"))]
+            m.logprobs(ids)
+            self.assertEqual(found[0].tolist(), m.tokenize("a").tolist())
 
 
 if __name__ == "__main__":
