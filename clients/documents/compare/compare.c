@@ -29,7 +29,7 @@ enum status doc_computed_alike(struct base_field a, struct base_field b, struct 
     return status ? status
                   : doc_equal(a, b, "settings",
                               "chunks chunk_from js cache_type_k cache_type_v kv_rotation memory "
-                              "size context margin margin_share alpha",
+                              "size context speed prompt_speed margin margin_share alpha",
                               why);
 }
 
