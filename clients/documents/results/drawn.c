@@ -16,7 +16,7 @@ const char *doc_drawn_otherwise(double kld, double rounding)
     if (kld <= rounding)
         return "none beyond rounding";
     for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++)
-        if (sqrt(kld / 2) <= bounds[i].share)
+        if (sqrt(fmax(kld, 0) / 2) <= bounds[i].share)
             return bounds[i].words;
     return "perhaps most";
 }
