@@ -211,6 +211,66 @@ bool model_is_folder(const char *path)
     return safetensors_is_folder(path);
 }
 
+/** Keys, vocabulary and weights. */
+static enum status read_all(struct model *m, const struct model_options *options,
+                            struct status_why *why)
+{
+    enum status status = read_hparams(m, options, why);
+    if (!status)
+        status = open_vocabulary(m, options, why);
+    return status ? status : bind_all(m, options, why);
+}
+
+/** Free what read_all made. */
+static void forget(struct model *m)
+{
+    for (uint32_t i = 0; m->layers && i < m->hparams.n_layers + m->hparams.n_bound; i++)
+        free(m->layers[i].experts.each);
+    for (size_t i = 0; i < MODEL_N_FACTORS; i++)
+        free(m->factors[i].values);
+    free(m->layers);
+    free(m->tensors);
+    if (m->origin)
+        return;
+    model_tokenizer_close(m->tokenizer);
+    model_hparams_free(&m->hparams);
+}
+
+/** Leave the first n bytes of the lines. */
+static void cut_remarks(struct model_remarks *remarks, size_t n)
+{
+    remarks->lines.n = n;
+    if (remarks->lines.data)
+        remarks->lines.data[n] = '\0';
+}
+
+/**
+ * Read everything. A block for further tokens that is not as its architecture has it is left out
+ * where the caller can do without: the layers may be sound.
+ */
+static enum status read_what_is_sound(struct model *m, const struct model_options *options,
+                                      struct status_why *why)
+{
+    size_t n_remarks = m->remarks.lines.n;
+    struct status_why failure = {""};
+    enum status status = read_all(m, options, &failure);
+    if (status && status != STATUS_MEMORY && m->hparams.n_bound > 0 &&
+        options->nextn == MODEL_NEXTN_IF_THERE) {
+        struct model_options without = *options;
+        struct model begun = {.file = m->file, .arch = m->arch, .remarks = m->remarks};
+        without.nextn = MODEL_NEXTN_LEFT;
+        forget(m);
+        *m = begun;
+        cut_remarks(&m->remarks, n_remarks);
+        model_remark(&m->remarks, "the block that predicts further tokens is left out: %s",
+                     failure.text);
+        return read_all(m, &without, why);
+    }
+    if (status && why)
+        *why = failure;
+    return status;
+}
+
 enum status model_open(struct model **out, struct gguf_file *file,
                        const struct model_options *options, struct status_why *why)
 {
@@ -231,11 +291,7 @@ enum status model_open(struct model **out, struct gguf_file *file,
         status = find_architecture(m, why);
     if (status)
         goto fail;
-    status = read_hparams(m, options, why);
-    if (!status)
-        status = open_vocabulary(m, options, why);
-    if (!status)
-        status = bind_all(m, options, why);
+    status = read_what_is_sound(m, options, why);
     if (!status)
         status = base_buffer_check(&m->remarks.lines, "a remark", why);
     if (status)
@@ -287,18 +343,10 @@ void model_close(struct model *m)
 {
     if (!m)
         return;
-    for (uint32_t i = 0; m->layers && i < m->hparams.n_layers + m->hparams.n_bound; i++)
-        free(m->layers[i].experts.each);
-    for (size_t i = 0; i < MODEL_N_FACTORS; i++)
-        free(m->factors[i].values);
-    free(m->layers);
-    free(m->tensors);
+    forget(m);
     base_buffer_free(&m->remarks.lines);
-    if (!m->origin) {
-        model_tokenizer_close(m->tokenizer);
-        model_hparams_free(&m->hparams);
+    if (!m->origin)
         gguf_close(m->file);
-    }
     free(m);
 }
 

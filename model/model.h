@@ -12,7 +12,7 @@
 /** Whether the block that predicts the token after the next is bound, too. */
 enum model_nextn_wish {
     MODEL_NEXTN_LEFT,     /* it is not */
-    MODEL_NEXTN_IF_THERE, /* where the file has it and its form is known */
+    MODEL_NEXTN_IF_THERE, /* where the file has it, whole, and its form is known */
     MODEL_NEXTN_WANTED    /* else the file is refused */
 };
 
