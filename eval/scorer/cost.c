@@ -36,7 +36,7 @@ static double pair_width(const struct model_hparams *h, size_t i)
 void eval_cost_add(struct eval_cost *cost, const struct model *model)
 {
     const struct model_hparams *h = model_hparams(model);
-    for (uint32_t i = 0; i < h->n_layers; i++) {
+    for (uint32_t i = 0; i < h->n_layers + h->n_bound; i++) {
         const struct model_layer_shape *layer = &h->layers[i];
         model_layer_walk(model, i, add_product, &cost->token);
         if (model_mixer_has_keys(layer->mixer))

@@ -25,8 +25,8 @@ struct eval_cost {
 };
 
 /**
- * Add a model's layers to *cost, which is zero-initialised. Windows of more lengths than there is
- * room for count as the last of these.
+ * Add a model's layers, and the block after them that is bound, to *cost, which is
+ * zero-initialised. Windows of more lengths than there is room for count as the last of these.
  */
 void eval_cost_add(struct eval_cost *cost, const struct model *model);
 

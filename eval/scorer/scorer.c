@@ -67,7 +67,8 @@ static void report(const struct eval_scorer *s, double fraction)
 
 static struct work work_of(const struct model *model, const struct model_batch *batch)
 {
-    struct work work = {.batch = batch, .share = 1.0 / model_hparams(model)->n_layers};
+    const struct model_hparams *h = model_hparams(model);
+    struct work work = {.batch = batch, .share = 1.0 / (h->n_layers + h->n_bound)};
     eval_cost_add(&work.cost, model);
     return work;
 }
@@ -243,8 +244,8 @@ static void estimate(struct eval_scorer *s, const struct model_batch *batch, siz
     for (size_t i = 0; i < s->n_models; i++) {
         const struct runner *r = &s->runners[i];
         struct work work = work_of(r->model, batch);
-        s->forward_cost +=
-            layer_cost(&work, batch->n_tokens) * (double)(r->layers.to - r->layers.from);
+        size_t n_layers = r->layers.to - r->layers.from + model_hparams(r->model)->n_bound;
+        s->forward_cost += layer_cost(&work, batch->n_tokens) * (double)n_layers;
         head += s->scores ? eval_cost_head(r->model, n_rows) : 0;
     }
     s->cost = s->forward_cost + head;
