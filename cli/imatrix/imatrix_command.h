@@ -33,9 +33,9 @@ struct cli_imatrix {
     struct imat_units units;
     struct imat_nextn nextn;           /* its model NULL: no such block is collected */
     struct eval_stream_source streams; /* of it */
-    struct imat_missing *missing;      /* [n_missing] */
-    size_t n_missing;
-    struct imat_matrix matrix; /* after the run */
+    struct imat_missing_list foreseen; /* matrices without an entry, before the run */
+    struct imat_missing_list missing;  /* and after all of it, items NULL before that */
+    struct imat_matrix matrix;         /* after the run */
     struct eval_perplexity_result result;
     char *sums_file, *sums_id;     /* --state has them; NULL: not given */
     double saved, seconds_to_save; /* when the sums were, and how long that took */
@@ -59,7 +59,7 @@ size_t cli_imatrix_n_windows(const struct cli_imatrix *im);
 enum { CLI_IMATRIX_FEW_ROWS = 32 };
 uint64_t cli_imatrix_few_rows(const struct cli_imatrix *im);
 
-/** Say which matrices of the file the run makes no entry for, and what becomes of them. */
+/** Say which matrices of the file will have no entry, and what becomes of them. */
 void cli_imatrix_say_missing(const struct cli_imatrix *im);
 
 /* cli/imatrix/state.c: --state; without it these do nothing. */

@@ -120,8 +120,7 @@ static enum status open(void *self, struct status_why *why)
         status = open_collector(im, why);
     im->e.models.model = im->model.model;
     if (!status)
-        status = imat_missing_list(im->model.model, s->process_output, &im->missing, &im->n_missing,
-                                   why);
+        status = imat_missing_foresee(&im->foreseen, im->model.model, s->process_output, why);
     if (!status)
         cli_imatrix_say_missing(im);
     return status;
@@ -208,6 +207,9 @@ static enum status summarise(void *self, struct status_why *why)
     im->units.stop.least_rows = imat_collector_least_rows(im->collector);
     cli_windows_close_plan(&im->windows);
     imat_collector_take(im->collector, m);
+    if (cli_imatrix_n_windows(im) == im->windows.plan.n_windows &&
+        imat_missing_find(&im->missing, im->model.model, m, why))
+        return STATUS_MEMORY;
     if (im->settings->llama_compat && imat_round(m, why))
         return STATUS_MEMORY;
     m->chunk_size = im->windows.plan.window;
@@ -233,7 +235,8 @@ static void close(void *self)
     imat_collector_close(im->collector);
     imat_units_free(&im->units);
     imat_free(&im->matrix);
-    free(im->missing);
+    free(im->foreseen.items);
+    free(im->missing.items);
     free(im->sums_id);
     cli_windows_close(&im->windows);
     cli_model_close(&im->model);

@@ -84,11 +84,12 @@ static void add_missing(struct base_json *json, const struct cli_imatrix *im)
 {
     static const char *const words[] = {
         [IMAT_STOPPED] = "stops", [IMAT_ALIKE] = "alike", [IMAT_KEPT] = "kept"};
+    const struct imat_missing_list *missing = im->missing.items ? &im->missing : &im->foreseen;
     cJSON *list = base_json_list(json, json->root, "without_entry");
-    for (size_t i = 0; i < im->n_missing; i++) {
+    for (size_t i = 0; i < missing->n; i++) {
         cJSON *o = base_json_object(json, list, NULL);
-        base_json_text(json, o, "name", im->missing[i].name);
-        base_json_text(json, o, "llama_quantize", words[im->missing[i].treatment]);
+        base_json_text(json, o, "name", missing->items[i].name);
+        base_json_text(json, o, "llama_quantize", words[missing->items[i].treatment]);
     }
 }
 

@@ -19,19 +19,28 @@ static const char *part_of(const char *name)
     return dot ? dot + 1 : name;
 }
 
-/** The names of tensors that are treated so, the first of them; returns how many there are. */
-static size_t list_names(const struct cli_imatrix *im, enum imat_treatment treatment,
+/** The tensors of one list that another has not. */
+struct difference {
+    const struct imat_missing_list *in, *not_in;
+};
+
+/** The names of those that are treated so, the first of them; returns how many there are. */
+static size_t list_names(const struct difference *d, enum imat_treatment treatment,
                          char out[NAME_BYTES])
 {
     size_t n = 0;
     *out = '\0';
-    for (size_t i = 0; i < im->n_missing; i++)
-        if (im->missing[i].treatment == treatment && n++ < MOST_NAMES)
-            base_list_name(out, NAME_BYTES, im->missing[i].name);
+    for (size_t i = 0; i < d->in->n; i++) {
+        const struct imat_missing *missing = &d->in->items[i];
+        if (missing->treatment == treatment && !imat_missing_has(d->not_in, missing) &&
+            n++ < MOST_NAMES)
+            base_list_name(out, NAME_BYTES, missing->name);
+    }
     return n;
 }
 
-void cli_imatrix_say_missing(const struct cli_imatrix *im)
+/** A line for each treatment: what begins it, the names, and what llama-quantize does. */
+static void say_treatments(const struct difference *d, const char *beginning)
 {
     static const char *const what[] = {
         [IMAT_STOPPED] = "stops where one is to become " IMAT_TYPES_THAT_STOP
@@ -41,14 +50,26 @@ void cli_imatrix_say_missing(const struct cli_imatrix *im)
     };
     for (size_t t = 0; t < sizeof what / sizeof *what; t++) {
         char names[NAME_BYTES], shown[NAME_BYTES], more[64] = "";
-        size_t n = list_names(im, (enum imat_treatment)t, names);
+        size_t n = list_names(d, (enum imat_treatment)t, names);
         if (n > MOST_NAMES)
             snprintf(more, sizeof more, " and %zu more, which --json lists", n - MOST_NAMES);
         if (n > 0)
-            cli_say("assay: %sno entry for %s%s: llama-quantize %s\n",
-                    t == IMAT_STOPPED ? "note: " : "",
-                    base_printable_text(shown, sizeof shown, names), more, what[t]);
+            cli_say("assay: %s%s %s%s: llama-quantize %s\n", t == IMAT_STOPPED ? "note: " : "",
+                    beginning, base_printable_text(shown, sizeof shown, names), more, what[t]);
     }
+}
+
+void cli_imatrix_say_missing(const struct cli_imatrix *im)
+{
+    static const struct imat_missing_list none = {0};
+    say_treatments(&(struct difference){&im->foreseen, &none}, "no entry for");
+}
+
+/** Those that were to have an entry, but no row that counts met them. */
+static void say_unforeseen(const struct cli_imatrix *im)
+{
+    say_treatments(&(struct difference){&im->missing, &im->foreseen},
+                   "no row counted, so no entry, for");
 }
 
 static void print_beginning(const void *self)
@@ -179,6 +200,7 @@ static void print_end(void *self)
         for (size_t i = 0; i < m->n; i++)
             print_part(m, i);
         print_few(m, cli_imatrix_few_rows(im));
+        say_unforeseen(im);
         print_stop(im);
         print_perplexity(im);
     }

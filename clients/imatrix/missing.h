@@ -1,7 +1,9 @@
-/** Tensors of a model's file that a run over it makes no entry for. */
+/** Matrices of a model's file that have no entry: which to expect before a run, and which after it.
+ */
 #ifndef IMATRIX_MISSING_H
 #define IMATRIX_MISSING_H
 
+#include "clients/imatrix/imatrix.h"
 #include "model/model.h"
 
 /** What llama-quantize (October 2026) does about a tensor without an entry. */
@@ -19,12 +21,22 @@ struct imat_missing {
     enum imat_treatment treatment;
 };
 
+/** They are in the file's order; vectors are never quantised. free(items). */
+struct imat_missing_list {
+    struct imat_missing *items;
+    size_t n;
+};
+
 /**
- * List the file's matrices without an entry, in the file's order; vectors are never quantised.
- * outputs: the head gets one, as for imat_collector_open. *out: free() releases it.
- * Fails: STATUS_MEMORY.
+ * Those that no layer multiplies rows of tokens with, as far as the model's form says.
+ * outputs: the head gets an entry, as for imat_collector_open.   Fails: STATUS_MEMORY.
  */
-enum status imat_missing_list(const struct model *m, bool outputs, struct imat_missing **out,
-                              size_t *n, struct status_why *why);
+enum status imat_missing_foresee(struct imat_missing_list *out, const struct model *m, bool outputs,
+                                 struct status_why *why);
+/** Those that `entries`, ascending by name, are without.   Fails: STATUS_MEMORY. */
+enum status imat_missing_find(struct imat_missing_list *out, const struct model *m,
+                              const struct imat_matrix *entries, struct status_why *why);
+/** Whether a list of the same model has it, too. */
+bool imat_missing_has(const struct imat_missing_list *list, const struct imat_missing *missing);
 
 #endif

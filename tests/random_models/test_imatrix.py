@@ -13,6 +13,7 @@ import math
 import pathlib
 import random
 import re
+import signal
 import struct
 import subprocess
 import sys
@@ -27,7 +28,8 @@ import rewrite  # noqa: E402
 
 # Of a tensor's largest sum. Inputs of products are float32 and come from float32.
 TOLERANCE = 1e-5
-USUAL = "qwen3moe", "gemma4", "qwen3next", "deepseek2", "gemma3n", "deepseek32", "kimi-k3", "glm4moe", "qwen35", "step35"
+USUAL = "qwen3moe", "gemma4", "qwen3next", "deepseek2", "gemma3n", "deepseek32", "kimi-k3", "glm4moe", "qwen35", \
+    "step35", "glm5-next", "llama"
 SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
 F32, I64, STRING, ARRAY = 0, 27, 8, 9
 
@@ -118,13 +120,21 @@ class Sums:
         return self.attend(i, q, k, v)
 
 
-def collect(assay, file, text, n, *more):
-    out = file.parent / "imatrix.gguf"
-    words = [assay, "imatrix", "-q", "-m", file, "-f", text, "-c", str(n), "-o", out,
-             "--precision", "exact", *more]
+def words_of(assay, file, text, n, out, *more):
+    return [assay, "imatrix", "-m", file, "-f", text, "-c", str(n), "-o", out, "--precision", "exact", *more]
+
+
+def run(*words):
+    """What a command says beside its output."""
     done = subprocess.run(words, capture_output=True, text=True)
     if done.returncode:
         raise ValueError(f"exit code {done.returncode}: {done.stderr}")
+    return done.stderr
+
+
+def collect(assay, file, text, n, *more):
+    out = file.parent / "imatrix.gguf"
+    run(*words_of(assay, file, text, n, out, "-q", *more))
     return out
 
 
@@ -219,9 +229,40 @@ def has_block(generated):
     return generated.arch in drafts.KNOWN and generated.n_next > 0
 
 
+# Names that llama-quantize (October 2026) leaves as they are.
+KEPT = re.compile(r"(?<!weight)$|_norm\.weight|ffn_gate_inp\.weight|ffn_gate_tid2eid\.weight|altup|laurel|"
+                  r"per_layer_model_proj|ssm_conv1d|shortconv\.conv\.weight|indexer\.[kq]_proj\.weight")
+KEPT_OF = {"glm5-next": re.compile(
+    r"hc_|indexer\.(attn_q_b|attn_k|proj)|indexer_compressor_(gate|ape)|ssm_[fg]_[ab]\.weight|ssm_beta\.weight|"
+    r"attn_(kv_a_mqa|k_b|v_b)\.weight")}
+ENDS = "token_embd.weight", "output.weight", "per_layer_token_embd.weight"
+
+
+def treatment(arch, name):
+    if KEPT.search(name) or (arch in KEPT_OF and KEPT_OF[arch].search(name)):
+        return "kept"
+    return "alike" if name in ENDS else "stops"
+
+
+def check_listed(assay, file, text, n, found, generated, *more):
+    """The matrices without an entry, and what becomes of them. Returns the document."""
+    document = file.parent / "result.json"
+    said = run(*words_of(assay, file, text, n, file.parent / "imatrix.gguf", "--json", document, *more))
+    result = json.loads(document.read_text())
+    listed = {e["name"]: e["llama_quantize"] for e in result["without_entry"]}
+    names = {t.name for t in generated.tensors if math.prod(t.ne[1:]) > 1} - set(found)
+    right = {name: treatment(generated.arch, name) for name in names}
+    if listed != right:
+        raise ValueError(f"without entries or listed, not both: {sorted(set(listed.items()) ^ set(right.items()))}")
+    unforeseen = any(re.search(r"ffn_[a-z]+\.\d", name) for name in listed)  # an expert without rows
+    if unforeseen != ("no row counted, so no entry, for blk." in said):
+        raise ValueError(f"of {sorted(listed)} is said: {said}")
+    return result
+
+
 def check_block(assay, file, text, n, found, generated):
     """Without the block the other entries are the same; matrices without one are listed."""
-    document, block = file.parent / "result.json", f"blk.{generated.n_layers}."
+    block = f"blk.{generated.n_layers}."
     collected = any(name.startswith(block) for name in found)
     if collected != has_block(generated):
         raise ValueError(f"{block}: entries {sorted(found)}")
@@ -229,16 +270,53 @@ def check_block(assay, file, text, n, found, generated):
     if left != {name: of for name, of in found.items() if not name.startswith(block)}:
         raise ValueError("--no-nextn: other entries")
     for have, more in (found, ()), (left, ("--no-nextn",)):
-        collect(assay, file, text, n, "--json", document, *more)
-        result = json.loads(document.read_text())
-        listed = {e["name"]: e["llama_quantize"] for e in result["without_entry"]}
-        right = {t.name for t in generated.tensors if math.prod(t.ne[1:]) > 1
-                 and not re.search(r"ffn_[a-z]+\.\d", t.name)} - set(have)  # an expert may have no rows
-        if set(listed) != right or result["settings"]["nextn"] != (collected and have is found):
-            raise ValueError(f"without entries or listed, not both: {sorted(right ^ set(listed))}")
-        ends = "token_embd.weight", "output.weight", "per_layer_token_embd.weight"
-        if any((how == "alike") != (name in ends) for name, how in listed.items()):
-            raise ValueError(f"treated: {listed}")
+        result = check_listed(assay, file, text, n, have, generated, *more)
+        if result["settings"]["nextn"] != (collected and have is found):
+            raise ValueError(f"settings.nextn is {result['settings']['nextn']}")
+    return left
+
+
+def check_half(assay, file, text, n, left, generated, rng):
+    """A block with a tensor missing, or of another shape, is left out, and a remark names it."""
+    broken = f"blk.{generated.n_layers}.nextn.{rng.choice(('enorm', 'hnorm', 'eh_proj'))}.weight"
+    generated.tensors = [t for t in generated.tensors if t.name != broken or "eh_proj" in broken]
+    for t in generated.tensors:
+        if t.name == broken:
+            n_rows, t.ne[1] = t.ne[1], t.ne[1] - 1
+            t.data = t.data[:len(t.data) // n_rows * t.ne[1]]
+    half = rewrite.write(file.parent, generated.pairs, generated.tensors, name="half.gguf")
+    if read(collect(assay, half, text, n))[0] != left:
+        raise ValueError(f"{broken}: other entries than with --no-nextn")
+    remarks = check_listed(assay, half, text, n, left, generated)["model"]["remarks"]
+    if not any(f"is left out: {half}: tensor '{broken}'" in r for r in remarks):
+        raise ValueError(f"{broken}: remarks {remarks}")
+
+
+def check_going_on(assay, file, windows, n):
+    """Ranges that are merged, and a run that goes on after Ctrl-C, have the bytes of a whole one."""
+    folder, text = file.parent, file.parent / "many.jsonl"
+    text.write_text("".join(json.dumps({"ids": w}) + "\n" for w in windows * 150))
+    state, sums, more = folder / "block", folder / "block.sums", ("--no-ppl", "-b", "1", "-t", "1")
+    whole = collect(assay, file, text, n, *more).read_bytes()
+    parts = [collect(assay, file, text, n, *more, *cut).rename(folder / cut[0]) for cut in
+             (("--chunks", "7"), ("--chunk-from", "7"))]
+    run(assay, "merge", *parts, "-o", folder / "both")
+    if (folder / "both").read_bytes() != whole:
+        raise ValueError("merged ranges have other bytes")
+    words = *words_of(assay, file, text, n, folder / "cut", *more), "--state", state
+    for _ in range(20):  # on a busy machine it may just have ended
+        state.unlink(missing_ok=True)
+        sums.unlink(missing_ok=True)
+        process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while process.poll() is None and not sums.exists():
+            pass
+        process.send_signal(signal.SIGINT)
+        if process.wait() == 130:
+            break
+    else:
+        raise ValueError("no run was interrupted")
+    if " finished before" not in run(*words) or (folder / "cut").read_bytes() != whole:
+        raise ValueError("a run that went on has other bytes, or went on from nothing")
 
 
 def generate(rng, arch, seed):
@@ -287,10 +365,15 @@ def check(assay, arch, seed, folder):
     boundaries = [value for key, _, value, _ in generated.pairs if key.endswith("original_context_length")]
     if min(boundaries, default=evaluation.n) >= evaluation.n:  # else a shorter window may have other angles
         check_masks(assay, file, evaluation.windows, evaluation.n, rng)
-    check_block(assay, file, text, evaluation.n, found, generated)
+    left = check_block(assay, file, text, evaluation.n, found, generated)
+    if block:
+        check_going_on(assay, file, evaluation.windows, evaluation.n)
     if any("_exps." in t.name for t in generated.tensors):
         check_categories(assay, file, evaluation.windows, evaluation.n, rng)
-    return compare(found, sums, evaluation.n * len(evaluation.windows))
+    worst = compare(found, sums, evaluation.n * len(evaluation.windows))
+    if block:
+        check_half(assay, file, text, evaluation.n, left, generated, rng)
+    return worst
 
 
 def main():
