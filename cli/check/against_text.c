@@ -49,6 +49,12 @@ static void add_places(struct line *line, const struct cli_check *c)
         add(line, ", spread over all positions and probabilities");
 }
 
+/* What is not told apart is the noise of runs, and neither the windows' nor the evaluation's. */
+static bool is_of_noise(const struct cli_check *c)
+{
+    return c->noise.judges && c->against.paired.resolution <= c->noise.difference;
+}
+
 static void add_undecided(struct line *line, const struct cli_check *c)
 {
     const struct eval_against_result *r = &c->against.paired;
@@ -62,6 +68,9 @@ static void add_undecided(struct line *line, const struct cli_check *c)
     else if (r->n_needed > r->kld.n)
         add(line, "%zu windows do not resolve %g, which takes about %zu: record more of them",
             r->kld.n, resolve, r->n_needed);
+    else if (is_of_noise(c))
+        add(line, "and runs of one program differ by %.1e, which does not resolve %g",
+            c->noise.difference, resolve);
     else
         add(line,
             "and the rounding of this evaluation, about %.1e, does not resolve %g: see "
@@ -82,7 +91,7 @@ const char *cli_against_sentence(char out[CLI_AGAINST_BYTES], const struct cli_c
             r->kld.n, status_plural(r->kld.n));
         break;
     case EVAL_AGAINST_NO_DIFFERENCE:
-        if (c->noise.judges && r->resolution <= c->noise.difference)
+        if (is_of_noise(c))
             add(&line,
                 "no difference between %s and %s: |%.3e| <= %.1e nats per token, which runs of one "
                 "program differ by",

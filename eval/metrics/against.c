@@ -213,7 +213,7 @@ static enum eval_against_verdict judge(const struct eval_against_result *r,
     if (fabs(r->kld.value) > r->resolution)
         return r->kld.value > 0 ? EVAL_AGAINST_FURTHER : EVAL_AGAINST_CLOSER;
     bool enough = isnan(t->resolve) || (r->n_needed && r->kld.n >= r->n_needed);
-    bool coarse = t->rounding > t->resolve / 2; /* false without either */
+    bool coarse = fmax(t->rounding, t->noise) > t->resolve / 2; /* false where not known */
     return enough && !coarse ? EVAL_AGAINST_NO_DIFFERENCE : EVAL_AGAINST_UNDECIDED;
 }
 

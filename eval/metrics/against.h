@@ -52,7 +52,7 @@ enum eval_against_verdict {
     EVAL_AGAINST_NO_DIFFERENCE, /* none above the resolution */
     EVAL_AGAINST_FURTHER,       /* a is further from exact */
     EVAL_AGAINST_CLOSER,
-    EVAL_AGAINST_UNDECIDED /* too few windows to say that there is none */
+    EVAL_AGAINST_UNDECIDED /* too few windows, or too much noise, to say that there is none */
 };
 /** "same bits", "no difference", "further", "closer", "undecided". */
 const char *eval_against_name(enum eval_against_verdict verdict);

@@ -305,10 +305,12 @@ class Against(unittest.TestCase):
     def divergences(self, *paths):
         """KL(first || other) of each token: means over the other files."""
         first, *others = (Logits(path.read_bytes()) for path in paths)
-        log_sum = lambda row: math.log(math.fsum(map(math.exp, row)))
-        rows = [[x - log_sum(row) for x in row] for row in first.rows]
-        apart = [[divergence(p, [x - log_sum(row) for x in row]) for p, row in zip(rows, other.rows)]
-                 for other in others]
+
+        def normal(row):
+            log_sum = math.log(math.fsum(map(math.exp, row)))
+            return [x - log_sum for x in row]
+        rows = [normal(row) for row in first.rows]
+        apart = [[divergence(p, normal(row)) for p, row in zip(rows, other.rows)] for other in others]
         return [math.fsum(x) / len(x) for x in zip(*apart)]
 
     def test_noise_is_the_divergence_between_runs(self):
@@ -372,6 +374,10 @@ class Against(unittest.TestCase):
         self.assertGreater(document["noise"]["difference"], expected)
         self.assertEqual(document["against"]["verdict"], "no difference")
         self.assertRegex(result.stdout, r"\nno difference between .* nats per token, which runs of one program differ by\n")
+        result = self.check(new, "--again", other, "--resolve", "1e-4")
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertRegex(result.stdout, r"\nnot decided: .* and runs of one program differ by \S+, which does not "
+                                        r"resolve 0\.0001\n")
 
     def test_runs_are_in_the_journal(self):
         (a, _), (b, _) = (self.noisy(seed, 0.01) for seed in (1, 2))

@@ -51,16 +51,26 @@ static void scene_fill(struct scene *s, struct rng *rng, double difference, doub
     }
 }
 
-static struct eval_against_result judge(const struct scene *s, double resolve, double rounding)
+static struct eval_against_result judge_noisy(const struct scene *s, double resolve,
+                                              double rounding, double noise)
 {
     struct eval_against_result r;
-    struct eval_against_task task = {
-        .exact = &s->exact, .a = &s->a, .b = &s->b, .resolve = resolve, .rounding = rounding};
+    struct eval_against_task task = {.exact = &s->exact,
+                                     .a = &s->a,
+                                     .b = &s->b,
+                                     .resolve = resolve,
+                                     .rounding = rounding,
+                                     .noise = noise};
     assert_int_equal(eval_against(&r, &task, NULL), STATUS_OK);
     return r;
 }
 
 static const double none = (double)NAN;
+
+static struct eval_against_result judge(const struct scene *s, double resolve, double rounding)
+{
+    return judge_noisy(s, resolve, rounding, none);
+}
 
 /* As tables of the t distribution have them (scipy.stats.t.isf). */
 static void students_quantiles_are_those_of_scipy(void **state)
@@ -253,6 +263,10 @@ static void what_is_not_resolved_is_not_called_equal(void **state)
     /* The evaluation itself is too coarse: neither equal nor different. */
     assert_int_equal(judge(&s, 1e-5, 1e-4).verdict, EVAL_AGAINST_UNDECIDED);
     assert_int_equal(judge(&s, none, 1e-4).verdict, EVAL_AGAINST_NO_DIFFERENCE);
+    /* Or the program's runs differ by more than what was named. */
+    assert_int_equal(judge_noisy(&s, 1e-5, none, 1e-4).verdict, EVAL_AGAINST_UNDECIDED);
+    assert_int_equal(judge_noisy(&s, none, none, 1e-4).verdict, EVAL_AGAINST_NO_DIFFERENCE);
+    assert_int_equal(judge_noisy(&s, 1e-5, 1e-9, 4e-6).verdict, EVAL_AGAINST_NO_DIFFERENCE);
     /* A difference that is known well, and below what was named. */
     scene_fill(&s, &rng, 1e-7, 1e-9);
     assert_int_equal(judge(&s, none, none).verdict, EVAL_AGAINST_FURTHER);
