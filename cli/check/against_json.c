@@ -57,10 +57,11 @@ void cli_against_add_json(struct base_json *json, const struct cli_check *c)
     base_json_real(json, o, "resolution", r->resolution);
     base_json_uint(json, o, "n_windows", r->kld.n);
     base_json_uint(json, o, "n_windows_needed", r->n_needed);
-    bool measured = c->budget.verdict != ACT_CANNOT_TELL;
+    bool measured = c->budget.verdict != ACT_NO_BUDGET;
+    bool within = c->budget.verdict == ACT_AGREES || c->budget.verdict == ACT_OTHER_ROUNDING;
     base_json_real(json, o, "budget", measured ? c->budget.figures.kld : (double)NAN);
     if (measured)
-        base_json_flag(json, o, "within_budget", c->budget.verdict != ACT_DIFFERS);
+        base_json_flag(json, o, "within_budget", within);
     else
         base_json_text(json, o, "within_budget", NULL);
     const double tenth = 0.1, first = (double)c->windows.plan.first_scored;

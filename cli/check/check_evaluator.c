@@ -6,7 +6,6 @@
 #include "base/arithmetic.h"
 #include "base/array.h"
 #include "base/content/kind.h"
-
 #include "cli/calibrate.h"
 #include "cli/check/check_evaluator.h"
 #include "cli/check/recipe_types.h"
@@ -134,7 +133,8 @@ static enum status measure_budget(struct cli_check *c, struct status_why *why)
                                    .windows = &c->windows,
                                    .complete = c->result.kld.complete,
                                    .beyond = c->result.beyond,
-                                   .noise = c->noise.judges ? c->noise.of_budget : 0};
+                                   .noise = c->noise.judges ? c->noise.of_budget : 0,
+                                   .noise_of_all = c->noise.judges ? c->noise.part : 0};
     return cli_budget_measure(&c->budget, &task, why);
 }
 

@@ -41,7 +41,8 @@ enum status cli_budget_measure(struct cli_budget *out, const struct cli_budget_t
                                    .stream = &t->windows->stream,
                                    .recorded = &t->recorded->source,
                                    .reach = eval_logits_reach(t->recorded->step),
-                                   .noise = t->noise};
+                                   .noise = t->noise,
+                                   .noise_of_all = t->noise_of_all};
     size_t n = act_budget_windows(task.plan);
     cli_say("assay: the budget: %zu of %zu window%s once more, exactly and as %s\n", n,
             task.plan->n_windows, status_plural(task.plan->n_windows), act_rule_name(&out->rule));
@@ -67,15 +68,21 @@ static const char *engine_of(const struct cli_budget *b)
     return b->rule.engine == ACT_LLAMA_CPU ? "llama.cpp on a CPU" : act_rule_name(&b->rule);
 }
 
+/** Whether the first windows are within the budget, and the whole file departs. */
+static bool is_later(const struct cli_budget *b)
+{
+    const struct act_budget *f = &b->figures;
+    bool departs = b->verdict == ACT_DIFFERS || b->verdict == ACT_NOISE;
+    return departs && f->recorded <= act_budget_slack * f->kld;
+}
+
 /** How large the divergence is, and what the budget is; of the whole file, where that departs. */
 static void say_size(char out[512], const struct cli_budget *b)
 {
     const struct act_budget *f = &b->figures;
     double beyond = f->recorded, times = f->recorded / f->kld;
-    bool judged = b->verdict == ACT_DIFFERS || b->verdict == ACT_CANNOT_TELL;
-    bool later = judged && times <= act_budget_slack;
     char first[96] = "";
-    if (later) {
+    if (is_later(b)) {
         snprintf(first, sizeof first, " (the first %zu window%s have %.2f times)", f->n_windows,
                  status_plural(f->n_windows), times);
         beyond = b->beyond;
@@ -108,13 +115,13 @@ const char *cli_budget_sentence(char out[CLI_BUDGET_BYTES], const struct cli_bud
     base_printable_text(model, sizeof model, b->model);
     base_printable_text(why_not, sizeof why_not, b->why_not.text);
     say_size(size, b);
-    bool of_noise =
-        b->verdict == ACT_CANNOT_TELL && b->figures.kld > 0 && b->figures.noise > b->figures.kld;
-    if (of_noise)
+    if (b->verdict == ACT_NOISE)
         snprintf(out, CLI_BUDGET_BYTES,
                  "cannot tell whether %s is of %s: %s, and %.2f times one run's noise", recorded,
-                 model, size, b->figures.recorded / b->figures.noise);
-    else if (b->verdict == ACT_CANNOT_TELL)
+                 model, size,
+                 is_later(b) ? b->beyond / b->figures.noise_of_all
+                             : b->figures.recorded / b->figures.noise);
+    else if (b->verdict == ACT_NO_BUDGET)
         snprintf(out, CLI_BUDGET_BYTES, "cannot tell whether %s is of %s: there is no budget: %s",
                  recorded, model, *why_not ? why_not : "that engine rounds nothing of this model");
     else if (b->verdict == ACT_OTHER_ROUNDING)

@@ -23,13 +23,13 @@ struct cli_budget_task {
     const struct act_rule *activations; /* NULL: llama.cpp on a CPU */
     const struct cli_evaluation *e;     /* its first backend computes */
     const struct cli_windows *windows;
-    bool complete; /* the run before was whole; else nothing is measured */
-    double beyond; /* as act_budget_judge has it; NaN: not known */
-    double noise;  /* as of struct act_budget_task */
+    bool complete;              /* the run before was whole; else nothing is measured */
+    double beyond;              /* as act_budget_judge has it; NaN: not known */
+    double noise, noise_of_all; /* as of struct act_budget_task */
 };
 
 /**
- * Measure it, unless it makes no sense: the verdict is then ACT_CANNOT_TELL, and why_not says why.
+ * Measure it, unless it makes no sense: the verdict is then ACT_NO_BUDGET, and why_not says why.
  * Fails: as act_budget_measure, but for STATUS_UNSUPPORTED and STATUS_CANCELLED.
  */
 enum status cli_budget_measure(struct cli_budget *out, const struct cli_budget_task *task,

@@ -226,7 +226,9 @@ enum status act_budget_measure(struct act_budget *out, const struct act_budget_t
                                struct status_why *why)
 {
     assert(t->recorded->kind == EVAL_ROWS_CODES);
-    *out = (struct act_budget){.n_windows = act_budget_windows(t->plan), .noise = t->noise};
+    *out = (struct act_budget){.n_windows = act_budget_windows(t->plan),
+                               .noise = t->noise,
+                               .noise_of_all = t->noise_of_all};
     out->n_tokens = out->n_windows * t->plan->n_scored;
     struct kern_description described = kern_describe(t->backend);
     if (described.own_memory)
@@ -276,25 +278,25 @@ double act_budget_shared(const struct act_budget *b)
 
 const char *act_verdict_name(enum act_verdict verdict)
 {
-    static const char *const names[] = {[ACT_CANNOT_TELL] = "cannot tell",
+    static const char *const names[] = {[ACT_NO_BUDGET] = "cannot tell",
+                                        [ACT_NOISE] = "cannot tell",
                                         [ACT_AGREES] = "agrees",
                                         [ACT_OTHER_ROUNDING] = "other rounding",
                                         [ACT_DIFFERS] = "differs"};
     return names[verdict];
 }
 
-/** Whether this much explains what is beyond the file. */
-static bool is_within(double most, const struct act_budget *b, double beyond)
-{
-    return b->recorded <= act_budget_slack * most && !(beyond > whole_slack * most);
-}
-
 enum act_verdict act_budget_judge(const struct act_budget *b, double beyond)
 {
     if (!(b->kld > least_budget))
-        return ACT_CANNOT_TELL;
-    if (!is_within(b->kld, b, beyond))
-        return is_within(b->noise, b, beyond) ? ACT_CANNOT_TELL : ACT_DIFFERS;
+        return ACT_NO_BUDGET;
+    bool first = b->recorded <= act_budget_slack * b->kld;
+    bool all = !(beyond > whole_slack * b->kld);
+    if (!first || !all) { /* is what departs noise of the same windows? */
+        bool noise = (first || b->recorded <= act_budget_slack * b->noise) &&
+                     (all || beyond <= act_budget_slack * b->noise_of_all);
+        return noise ? ACT_NOISE : ACT_DIFFERS;
+    }
     bool tells =
         !act_budget_is_small(b) && !(fmax(b->recorded, beyond) < act_budget_close * b->kld);
     return tells && !(act_budget_shared(b) >= least_shared) ? ACT_OTHER_ROUNDING : ACT_AGREES;

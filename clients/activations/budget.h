@@ -26,7 +26,7 @@ struct act_budget_task {
     const struct eval_stream *stream;
     const struct eval_row_source *recorded; /* of that plan; of kind EVAL_ROWS_CODES, not cut */
     double reach;                           /* of its codes: eval_logits_reach() */
-    double noise;                           /* as of struct act_budget, of the first windows */
+    double noise, noise_of_all;             /* as of struct act_budget */
 };
 
 /** Mean divergences in nats; those from a recording are beyond what the file's 16 bits make. */
@@ -34,7 +34,9 @@ struct act_budget {
     double kld;                /* KL(exact || simulated): the budget */
     double recorded;           /* KL(exact || recorded) */
     double simulated_recorded; /* KL(simulated || recorded) */
-    double noise; /* what runs of the program differ by, each one's part; 0: not known */
+    /* What runs of the program differ by, each one's part, in these windows and in all; 0: it is
+       not known. */
+    double noise, noise_of_all;
     size_t n_windows, n_tokens;
 };
 
@@ -64,14 +66,13 @@ bool act_budget_is_small(const struct act_budget *b);
 extern const double act_budget_slack, act_budget_close;
 
 enum act_verdict {
-    /* The simulation rounds nothing, so that there is nothing to hold the recording to; or it is
-       beyond the budget, and no more than the program's own noise. */
-    ACT_CANNOT_TELL,
+    ACT_NO_BUDGET, /* the simulation rounds nothing to hold the recording to */
+    ACT_NOISE,     /* beyond the budget, and by no more than the program's own noise */
     ACT_AGREES,
     ACT_OTHER_ROUNDING, /* as large as the budget, but not this model's, or not this engine's */
     ACT_DIFFERS         /* by more than the budget allows */
 };
-/** "cannot tell", "agrees", "other rounding", "differs". */
+/** "cannot tell" of the first two, "agrees", "other rounding", "differs". */
 const char *act_verdict_name(enum act_verdict verdict);
 /** beyond: KL(exact || recorded) beyond the file of all windows of the recording. */
 enum act_verdict act_budget_judge(const struct act_budget *b, double beyond);

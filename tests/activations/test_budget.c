@@ -211,7 +211,7 @@ static void verdicts_are_those_of_the_limits(void **state)
     static const struct {
         double kld, recorded, simulated_recorded, beyond;
         enum act_verdict expected;
-        double noise;
+        double noise, noise_of_all;
     } cases[] = {
         {3.00e-3, 2.83e-3, 3.63e-3, 2.83e-3, ACT_AGREES},         /* Q8_0 */
         {3.81e-3, 4.56e-3, 5.60e-3, 4.56e-3, ACT_AGREES},         /* gemma's Q4_K_M, in rows */
@@ -223,20 +223,26 @@ static void verdicts_are_those_of_the_limits(void **state)
         {3.00e-3, 2.83e-3, 3.63e-3, 9.1e-3, ACT_DIFFERS},         /* wrong in later windows */
         {1.92e-6, 1.81e-6, 2.86e-6, 1e-4, ACT_DIFFERS},
         {1.92e-6, 1.16e-3, 1.16e-3, 1.16e-3, ACT_DIFFERS}, /* Q8_0 as F16 */
-        {0, 0, 0, 0, ACT_CANNOT_TELL},
+        {0, 0, 0, 0, ACT_NO_BUDGET},
+        {1e-12, 1e-5, 1e-5, 1e-5, ACT_NO_BUDGET, 1e-3, 1e-3},
         {3.00e-3, 2.83e-3, 3.63e-3, (double)NAN, ACT_AGREES}, /* of all windows not known */
         /* More than rounding makes, and no more than runs differ by; or more than that, too. */
-        {1.92e-6, 1.16e-3, 1.16e-3, 1.16e-3, ACT_CANNOT_TELL, 1e-3},
-        {1.92e-6, 1.16e-3, 1.16e-3, 3.1e-3, ACT_DIFFERS, 1e-3},
-        {3.00e-3, 9.93e-3, 12.5e-3, 9.93e-3, ACT_DIFFERS, 4e-3},
-        {3.00e-3, 2.83e-3, 3.63e-3, 2.83e-3, ACT_AGREES, 4e-3},
-        {3.00e-3, 1.16e-3, 3.90e-3, 1.16e-3, ACT_OTHER_ROUNDING, 4e-3},
+        {1.92e-6, 1.16e-3, 1.16e-3, 1.16e-3, ACT_NOISE, 1e-3, 1e-3},
+        {1.92e-6, 1.16e-3, 1.16e-3, 1.16e-3, ACT_DIFFERS, 1e-3, 1e-4},
+        {1.92e-6, 1.16e-3, 1.16e-3, 3.1e-3, ACT_DIFFERS, 1e-3, 1e-3},
+        {1.92e-6, 1.16e-3, 1.16e-3, 3.1e-3, ACT_NOISE, 1e-3, 3e-3},
+        {3.00e-3, 9.93e-3, 12.5e-3, 9.93e-3, ACT_DIFFERS, 4e-3, 4e-3},
+        {3.00e-3, 2.83e-3, 3.63e-3, 9.1e-3, ACT_NOISE, 1e-3, 8e-3}, /* in later windows */
+        {3.00e-3, 2.83e-3, 3.63e-3, 9.1e-3, ACT_DIFFERS, 8e-3, 1e-3},
+        {3.00e-3, 2.83e-3, 3.63e-3, 2.83e-3, ACT_AGREES, 4e-3, 4e-3},
+        {3.00e-3, 1.16e-3, 3.90e-3, 1.16e-3, ACT_OTHER_ROUNDING, 4e-3, 4e-3},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct act_budget b = {.kld = cases[i].kld,
                                .recorded = cases[i].recorded,
                                .simulated_recorded = cases[i].simulated_recorded,
-                               .noise = cases[i].noise};
+                               .noise = cases[i].noise,
+                               .noise_of_all = cases[i].noise_of_all};
         assert_int_equal(act_budget_judge(&b, cases[i].beyond), cases[i].expected);
     }
 }
