@@ -1,8 +1,10 @@
 #include "cli/server/connection.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/content/text.h"
@@ -94,6 +96,9 @@ enum status cli_connection_open(struct cli_connection *c, const char *url,
     c->server.waits = say_wait;
     c->server.user = c;
     c->server.plain = plain;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    c->server.run = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
     return status;
 }
 
@@ -182,4 +187,14 @@ enum status cli_connection_read(struct probe_records *out, struct base_text *tex
     if (status)
         status_context(why, "%s", path);
     return status;
+}
+
+void cli_connection_print_noise(const struct probe_questions *q)
+{
+    if (q->is_noisy && isnan(q->noise))
+        puts("The same request gave other tokens: the server is not deterministic.");
+    else if (q->is_noisy)
+        printf("The same request gave other values, %.1e apart: the server is not "
+               "deterministic.\n",
+               q->noise);
 }

@@ -5,6 +5,7 @@
 #include "base/content/text.h"
 #include "base/json/build.h"
 #include "cli/options/common.h"
+#include "clients/probe/ask/plan.h"
 #include "clients/probe/ask/records.h"
 #include "clients/probe/ask/server.h"
 
@@ -62,6 +63,9 @@ void cli_connection_add_json(struct base_json *json, const struct cli_connection
 
 /** A sentence about prompts that became other tokens; "" where none is known to. */
 void cli_connection_tokens(char *out, size_t capacity, const struct probe_lists *lists);
+
+/** Print that the server is not deterministic, where it is not. */
+void cli_connection_print_noise(const struct probe_questions *questions);
 
 /** Read recorded answers into zeroed records. Fails: as probe_records_read, base_text_read. */
 enum status cli_connection_read(struct probe_records *out, struct base_text *text, const char *path,

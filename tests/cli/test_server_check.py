@@ -108,6 +108,21 @@ class ServerCheck(unittest.TestCase):
                 self.assertEqual(found["cached"]["n"] > 0, fault.endswith("_cache"))
         self.assertNotIn("repeats", self.judge("ollama", "honest")[1])
 
+    def test_a_second_run_meets_no_blocks_of_the_first(self):
+        with tempfile.TemporaryDirectory() as folder, server("vllm", "prefix_cache") as s:
+            state, n = pathlib.Path(folder) / "state", []
+            for words in ((), ("--state", state), ("--state", state)):
+                found = check(s.url, "--repeat", "2", *words, lengths=FEW)
+                self.assertIn("it repeats itself exactly", found.stdout)
+                n.append(s.n_requests)
+            self.assertTrue(n[0] < n[1] == n[2], n)
+
+    def test_more_repeats_than_requests_are_refused(self):
+        found = check("http://127.0.0.1:1", "--repeat", "33", "--requests", "40")
+        self.assertEqual((found.returncode, found.stdout), (2, ""))
+        self.assertIn("--repeat 33: --requests 40 does not reach for one prompt and 8 requests about the server; "
+                      "expected --requests 41 or more", found.stderr)
+
     def test_ik_llama_cpp(self):
         """It calls itself llama-server, and counts the tail twice."""
         code, result = self.judge("ik", "honest")

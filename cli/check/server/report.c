@@ -59,22 +59,34 @@ static void print_worst(const struct cli_server_check *c)
     }
 }
 
+/** Values that differ from answer to answer: how much, and what that is of the whole. */
+static void print_noise(const struct probe_repeats *r, double rms)
+{
+    double noise = probe_repeats_rms(r);
+    size_t n = r->computed.n + r->unknown.n, n_same = r->computed.n_same + r->unknown.n_same;
+    printf("%zu of %zu lists have other values", n - n_same, n);
+    if (r->n_disjoint)
+        printf(", %zu of them no token in common", r->n_disjoint);
+    if (noise > 0)
+        printf(", %.1e apart RMS, %.1e at most", noise, r->largest);
+    printf(": the server is not deterministic");
+    if (noise > 0 && !isnan(rms))
+        printf("; it is off by %.1f times that", rms / noise);
+    puts(".");
+}
+
 /** What several answers to one prompt say of the server. */
 static void print_repeats(const struct cli_server_check *c)
 {
     const struct probe_repeats *r = &c->questions.repeats;
-    size_t n = r->computed.n + r->unknown.n, n_same = r->computed.n_same + r->unknown.n_same;
-    double noise = probe_repeats_rms(r), rms = c->comparison.verdict.rms;
+    size_t n = r->computed.n + r->unknown.n;
     printf("\nAsked %zu times: ", c->questions.n_times);
     switch (probe_repeated_of(r)) {
     case PROBE_REPEATED_NOTHING:
         puts("no answer can be compared with the first.");
         break;
     case PROBE_REPEATED_NOISE:
-        printf(
-            "%zu of %zu lists have other values, %.1e apart RMS, %.1e at most: the server is not "
-            "deterministic; it is off by %.1f times that.\n",
-            n - n_same, n, noise, r->largest, rms / noise);
+        print_noise(r, c->comparison.verdict.rms);
         break;
     case PROBE_REPEATED_EXACT:
         printf("all %zu lists have the same bits, and the server says that it computed %zu of them "
@@ -147,10 +159,10 @@ void cli_server_print(const struct cli_server_check *c)
     }
     if (c->questions.n_times > 1)
         print_repeats(c);
-    else if (c->questions.is_noisy)
-        printf("\nThe same request gave other values, %.1e apart: the server is not "
-               "deterministic.\n",
-               c->questions.noise);
+    else if (c->questions.is_noisy) {
+        puts("");
+        cli_connection_print_noise(&c->questions);
+    }
     if (c->comparison.n_forgotten)
         printf("\n%zu lists lack a token that is clearly likelier than some that they have.\n",
                c->comparison.n_forgotten);
@@ -176,6 +188,7 @@ static void add_repeats(struct base_json *json, cJSON *parent, const struct cli_
     base_json_text(json, o, "what", probe_repeated_name(probe_repeated_of(r)));
     base_json_real(json, o, "rms", probe_repeats_rms(r));
     base_json_real(json, o, "max", r->largest);
+    base_json_uint(json, o, "n_disjoint", r->n_disjoint);
     add_pairs(json, o, "computed", &r->computed);
     add_pairs(json, o, "unknown", &r->unknown);
     add_pairs(json, o, "cached", &r->cached);

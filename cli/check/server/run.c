@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -18,6 +19,14 @@ static enum status check_settings(const struct cli_server_settings *s, struct st
     if (s->max_rms <= 0 || s->max_kld < 0)
         return status_fail(why, STATUS_USAGE, "%s: expected a limit above 0",
                            s->max_rms <= 0 ? "--max-rms" : "--max-kld");
+    const struct cli_connection_settings *asked = &s->connection;
+    if (s->n_times > 1 && s->n_times + CLI_ABOUT_THE_SERVER > asked->n_requests)
+        return status_fail(why, STATUS_USAGE,
+                           "--repeat %" PRId64 ": --requests %" PRId64
+                           " does not reach for one prompt and %d requests about the server; "
+                           "expected --requests %" PRId64 " or more",
+                           s->n_times, asked->n_requests, CLI_ABOUT_THE_SERVER,
+                           s->n_times + CLI_ABOUT_THE_SERVER);
     return STATUS_OK;
 }
 

@@ -29,10 +29,7 @@ static void print_base(const struct cli_bounds *b)
     printf("\nListed: %.3f %% of the base's probability in the mean\n", 100 * b->results[0].p_mass);
     if (b->base.tail_twice)
         puts("The server counts the tokens that are not listed twice; its values are mended.");
-    if (b->questions.is_noisy)
-        printf("The same request gave other values, %.1e apart: the server is not "
-               "deterministic.\n",
-               b->questions.noise);
+    cli_connection_print_noise(&b->questions);
     puts("Divergences are bounds: the base names only its likeliest tokens.");
 }
 

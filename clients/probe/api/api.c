@@ -1,5 +1,6 @@
 #include "clients/probe/api/api.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,12 +66,14 @@ static void fill_ik(cJSON *body, const struct probe_ask *ask)
     cJSON_AddItemToObject(body, "logit_bias", cJSON_CreateArray());
 }
 
-/** Its cache of prompts is not used for another salt. */
+/** Its cache of prompts is not used for another salt, be it of this run or of an earlier one. */
 static void fill_vllm(cJSON *body, const struct probe_ask *ask)
 {
-    char salt[32];
+    char run[24] = "", salt[48];
     fill_completion(body, ask);
-    snprintf(salt, sizeof salt, "assay %zu", ask->time);
+    if (ask->run)
+        snprintf(run, sizeof run, " %" PRIx64, ask->run);
+    snprintf(salt, sizeof salt, "assay%s %zu", run, ask->time);
     if (ask->time)
         cJSON_AddStringToObject(body, "cache_salt", salt);
     cJSON_AddNumberToObject(body, "logprobs", (double)ask->k);

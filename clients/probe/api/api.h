@@ -21,6 +21,7 @@ struct probe_ask {
     bool prompt_lists; /* lists of the prompt, too */
     bool reuse;        /* the server's cache may be used */
     size_t time;       /* how often the same was asked before */
+    uint64_t run;      /* another number in each run; 0: what all runs have in common */
     int32_t plain;     /* a token of letters; see `bias` of docs/server-check.md; -1: none */
 };
 

@@ -1,7 +1,6 @@
 #include "clients/probe/ask/again.h"
 
 #include <math.h>
-#include <string.h>
 
 const char *probe_repeated_name(enum probe_repeated what)
 {
@@ -22,7 +21,7 @@ enum probe_repeated probe_repeated_of(const struct probe_repeats *r)
 
 double probe_repeats_rms(const struct probe_repeats *r)
 {
-    size_t n = r->computed.n + r->unknown.n;
+    size_t n = r->computed.n + r->unknown.n - r->n_disjoint;
     return n ? sqrt(r->squares / (double)n) : (double)NAN;
 }
 
@@ -38,15 +37,18 @@ double probe_lists_distance(const struct probe_lists *a, const struct probe_samp
                 squares += exp(log_q) * off * off;
                 mass += exp(log_q);
             }
-    return mass > 0 ? sqrt(squares / mass) : 0;
+    return mass > 0 ? sqrt(squares / mass) : (double)NAN;
 }
 
+/** In any order: that of equal values is nobody's. */
 static bool is_same(const struct probe_lists *a, const struct probe_sample *x,
                     const struct probe_lists *b, const struct probe_sample *y)
 {
-    return x->n == y->n &&
-           memcmp(a->ids + x->first, b->ids + y->first, x->n * sizeof *a->ids) == 0 &&
-           memcmp(a->log_q + x->first, b->log_q + y->first, x->n * sizeof *a->log_q) == 0;
+    size_t n_same = 0;
+    for (size_t i = x->first; i < x->first + x->n; i++)
+        for (size_t j = y->first; j < y->first + y->n; j++)
+            n_same += a->ids[i] == b->ids[j] && a->log_q[i] == b->log_q[j];
+    return x->n == y->n && n_same == x->n;
 }
 
 void probe_repeats_add(struct probe_repeats *r, const struct probe_lists *first, size_t from,
@@ -69,6 +71,9 @@ void probe_repeats_add(struct probe_repeats *r, const struct probe_lists *first,
         if (n_cached > 0)
             continue;
         double distance = probe_lists_distance(first, x, again, y);
+        r->n_disjoint += isnan(distance);
+        if (isnan(distance))
+            continue;
         r->squares += distance * distance;
         r->largest = fmax(r->largest, distance);
     }

@@ -14,9 +14,10 @@ struct probe_repeats {
     size_t n_answers; /* beside the first of each prompt */
     /* By what the server says of its cache: it used none, it used some, it says nothing. */
     struct probe_pairs computed, cached, unknown;
-    double
-        squares; /* of the distances (probe_lists_distance) of lists that are not cached, summed */
-    double largest; /* of these distances */
+    /* Distances (probe_lists_distance) are of lists that are not cached. */
+    double squares;    /* summed */
+    double largest;    /* of them */
+    size_t n_disjoint; /* lists of other tokens than the first one's, which have none */
 };
 
 enum probe_repeated {
@@ -29,10 +30,11 @@ enum probe_repeated {
 /** "nothing", "noise", "exact", "may be cached", "cached". */
 const char *probe_repeated_name(enum probe_repeated what);
 enum probe_repeated probe_repeated_of(const struct probe_repeats *repeats);
-/** RMS of the distances of lists that are not cached; NaN: there are none. */
+/** RMS of the distances; NaN: there are none. */
 double probe_repeats_rms(const struct probe_repeats *repeats);
 
-/** How far two lists of one prompt are apart: RMS, by the first one's probabilities. */
+/** How far two lists of one prompt are apart: RMS over the tokens of both, by the first one's
+    probabilities; NaN: they share none. */
 double probe_lists_distance(const struct probe_lists *a, const struct probe_sample *first,
                             const struct probe_lists *b, const struct probe_sample *second);
 

@@ -213,10 +213,15 @@ size_t probe_journal_n(const struct probe_journal *j)
     return j->n;
 }
 
+static const char *request_of(const struct probe_exchange *e)
+{
+    return e->key ? e->key : e->body;
+}
+
 enum status probe_journal_find(struct probe_journal *j, struct probe_exchange *e,
                                struct status_why *why)
 {
-    const char *request = e->body ? e->body : "";
+    const char *request = request_of(e) ? request_of(e) : "";
     for (size_t i = 0; i < j->n; i++) {
         struct kept *k = &j->items[i];
         if (k->taken || strcmp(k->path, e->path) != 0 || strcmp(k->request, request) != 0)
@@ -242,8 +247,9 @@ enum status probe_journal_add(struct probe_journal *j, const struct probe_exchan
     }
     cJSON_Delete(response);
     char *text = NULL;
-    int n = asprintf(&text, "{\"path\":\"%s\"%s%s%s%s}", e->path, e->body ? request_key : "",
-                     e->body ? e->body : "", response_key, e->bytes);
+    const char *request = request_of(e);
+    int n = asprintf(&text, "{\"path\":\"%s\"%s%s%s%s}", e->path, request ? request_key : "",
+                     request ? request : "", response_key, e->bytes);
     if (n < 0)
         return status_fail(why, STATUS_MEMORY, "no memory for an answer");
     enum status status = append(j, text, why);

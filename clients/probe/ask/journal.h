@@ -1,5 +1,6 @@
 /**
- * The answers so far, in a file of JSON lines: {"path", "request", "response"}. A run that is begun
+ * The answers so far, in a file of JSON lines: {"path", "request", "response"}. The request is
+ * an exchange's key, or its body. A run that is begun
  * again takes them from there. It is also what --logprobs reads.
  */
 #ifndef PROBE_ASK_JOURNAL_H

@@ -137,7 +137,7 @@ static enum status ask_noise(struct probe_questions *q, struct status_why *why)
         if (q->lists.items[i].position == last->length) {
             q->noise = probe_lists_distance(&q->lists, &q->lists.items[was], &q->lists,
                                             &q->lists.items[i]);
-            q->is_noisy = q->noise > 0;
+            q->is_noisy = q->noise != 0; /* also where the lists share no token */
         }
     q->lists.n = before;
     q->lists.n_spoilt = spoilt;

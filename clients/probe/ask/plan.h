@@ -40,7 +40,8 @@ struct probe_questions {
     struct probe_lists lists;
     size_t known[PROBE_MAX_WINDOWS]; /* tokens of the longest prompt of each that was asked */
     bool is_noisy;                   /* the same request gave other values */
-    double noise; /* RMS, weighted by the first answer's probabilities; NaN: not known */
+    double noise; /* RMS, weighted by the first answer's probabilities; NaN: not known, or
+                     no token is in both */
     struct probe_repeats repeats;
 };
 

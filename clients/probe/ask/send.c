@@ -82,8 +82,10 @@ static enum status send_some(struct probe_server *s, struct probe_exchange *all,
                              size_t n, struct probe_exchange *left, struct status_why *why)
 {
     for (size_t i = 0; i < n; i++)
-        left[i] = (struct probe_exchange){
-            .path = all[at[i]].path, .body = all[at[i]].body, .retry_after = -1};
+        left[i] = (struct probe_exchange){.path = all[at[i]].path,
+                                          .body = all[at[i]].body,
+                                          .key = all[at[i]].key,
+                                          .retry_after = -1};
     enum status status = probe_http_send(s->http, left, n, why);
     s->n_requests += n;
     for (size_t i = 0; i < n; i++) {

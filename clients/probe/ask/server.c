@@ -135,7 +135,7 @@ static enum status take(struct probe_reply *r, struct probe_exchange *e, struct 
 }
 
 static enum status body_of(char **out, const struct probe_server *s, const struct probe_reply *r,
-                           struct status_why *why)
+                           uint64_t run, struct status_why *why)
 {
     const struct probe_window *w = r->window;
     const struct probe_ask ask = {
@@ -150,6 +150,7 @@ static enum status body_of(char **out, const struct probe_server *s, const struc
         .prompt_lists = s->prompt_lists,
         .reuse = r->reuse,
         .time = r->time,
+        .run = run,
         .plain = s->plain,
     };
     return probe_api_body(out, s->api, &ask, why);
@@ -159,16 +160,18 @@ enum status probe_server_ask(struct probe_server *s, struct probe_reply *replies
                              struct status_why *why)
 {
     struct probe_exchange *all;
-    char **bodies;
+    char **bodies; /* what is sent, then the keys */
     enum status status = base_array_new(all, n, "requests", why);
-    if (status || (status = base_array_new(bodies, n, "requests", why))) {
+    if (status || (status = base_array_new(bodies, 2 * n, "requests", why))) {
         free(all);
         return status;
     }
     for (size_t i = 0; i < n && !status; i++) {
-        status = body_of(&bodies[i], s, &replies[i], why);
-        all[i] =
-            (struct probe_exchange){.path = s->api->path, .body = bodies[i], .retry_after = -1};
+        status = body_of(&bodies[i], s, &replies[i], s->run, why);
+        if (!status)
+            status = body_of(&bodies[n + i], s, &replies[i], 0, why);
+        all[i] = (struct probe_exchange){
+            .path = s->api->path, .body = bodies[i], .key = bodies[n + i], .retry_after = -1};
     }
     if (!status)
         status = probe_send(s, all, n, why);
@@ -177,6 +180,7 @@ enum status probe_server_ask(struct probe_server *s, struct probe_reply *replies
             status = take(&replies[i], &all[i], why);
         probe_exchange_free(&all[i]);
         cJSON_free(bodies[i]);
+        cJSON_free(bodies[n + i]);
     }
     free(bodies);
     free(all);

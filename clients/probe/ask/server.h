@@ -31,6 +31,7 @@ struct probe_server {
     void (*waits)(void *user, const char *failure, double seconds);
     void *user;
     int32_t plain; /* a token of letters, -1: none */
+    uint64_t run;  /* as of struct probe_ask */
 };
 
 /**

@@ -196,8 +196,8 @@ static enum status begin(struct transfer *t, struct probe_http *http,
 {
     size_t n = strlen(http->base) + strlen(exchange->path) + 1;
     probe_exchange_free(exchange);
-    *exchange =
-        (struct probe_exchange){.path = exchange->path, .body = exchange->body, .retry_after = -1};
+    *exchange = (struct probe_exchange){
+        .path = exchange->path, .body = exchange->body, .key = exchange->key, .retry_after = -1};
     *t = (struct transfer){.http = http, .exchange = exchange};
     t->url = malloc(n);
     t->easy = t->url ? curl.easy_init() : NULL;

@@ -24,6 +24,7 @@ struct probe_http_options {
 struct probe_exchange {
     const char *path; /* "/v1/models" */
     const char *body; /* JSON, to be posted; NULL: the path is got */
+    const char *key;  /* the same without what is of this run only; NULL: all of it is */
     /* out */
     long code;   /* HTTP's; 0: there was no whole answer */
     char *bytes; /* of the answer, with a NUL after them that does not count; NULL: none */
