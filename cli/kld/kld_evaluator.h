@@ -89,7 +89,9 @@ void cli_kld_remark_optional(struct cli_kld *k);
 enum status cli_kld_check_vocabulary(struct cli_kld *k, size_t i, struct status_why *why);
 /** Refuse a text with a token that not all of them have. Fails: STATUS_FORMAT. */
 enum status cli_kld_check_ids(const struct cli_kld *k, struct status_why *why);
-/** The object `vocabulary` of a candidate, and its lines; of none where nothing was cut. */
+/** Whether candidate i or the base has tokens that the other lacks. */
+bool cli_kld_has_others(const struct cli_kld *k, size_t i);
+/** The object `vocabulary` of a candidate, and its lines; nothing where neither has others. */
 void cli_kld_add_vocabulary(struct base_json *json, cJSON *parent, const struct cli_kld *k,
                             size_t i);
 void cli_kld_print_vocabulary(const struct cli_kld *k, size_t i);

@@ -227,7 +227,7 @@ static void print_asked(const struct cli_kld *k, size_t i)
 {
     bool lists = cli_kld_has_lists(k), worst = lists && k->results[i].n_worst,
          curve = lists && k->settings->divergence.curve.wanted && k->results[i].n_windows;
-    bool cut = k->is_cut && !cli_kld_in_blocks(k) && !k->settings->markdown;
+    bool cut = cli_kld_has_others(k, i) && !cli_kld_in_blocks(k) && !k->settings->markdown;
     if ((curve || worst || cut) && !cli_kld_in_blocks(k))
         printf("%s%s\n", i ? "\n" : "", k->candidates[i].called);
     if (cut)

@@ -12,6 +12,11 @@ static size_t n_tokens(const struct cli_kld *k, size_t i)
     return model_hparams(k->models[i])->n_vocab;
 }
 
+bool cli_kld_has_others(const struct cli_kld *k, size_t i)
+{
+    return n_tokens(k, i) != k->base.kind->n_vocab(&k->base);
+}
+
 /** The first token that only one of them has, quoted; a file of rows has no texts. */
 static void name_first(char out[128], const struct cli_kld *k, size_t i)
 {
@@ -58,7 +63,7 @@ enum status cli_kld_check_vocabulary(struct cli_kld *k, size_t i, struct status_
                            k->candidates[i].path, n, k->base.path, k->candidates[0].path,
                            k->n_common);
     k->n_common = n;
-    if (n_tokens(k, i) == k->base.kind->n_vocab(&k->base))
+    if (!cli_kld_has_others(k, i))
         return STATUS_OK;
     k->is_cut = true;
     return remark(k, i, why);
@@ -87,7 +92,7 @@ static void add_beyond(struct base_json *json, cJSON *parent, const char *key,
 void cli_kld_add_vocabulary(struct base_json *json, cJSON *parent, const struct cli_kld *k,
                             size_t i)
 {
-    if (!k->is_cut)
+    if (!cli_kld_has_others(k, i))
         return;
     cJSON *o = base_json_object(json, parent, "vocabulary");
     base_json_uint(json, o, "n_common", k->n_common);
@@ -104,7 +109,7 @@ static void print_beyond(const char *label, const struct eval_beyond *b)
 
 void cli_kld_print_vocabulary(const struct cli_kld *k, size_t i)
 {
-    if (!k->is_cut)
+    if (!cli_kld_has_others(k, i))
         return;
     printf("Tokens compared: %zu of %zu, base %zu\n", k->n_common, n_tokens(k, i),
            k->base.kind->n_vocab(&k->base));

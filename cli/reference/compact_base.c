@@ -5,7 +5,7 @@
 #include "cli/reference/base.h"
 #include "eval/identity.h"
 
-/* The head that was left in the model's file. */
+/* The head that was left in the model's file, whose tokens must be those that were recorded. */
 static enum status open_head(struct cli_base *base, const struct cli_evaluate_settings *settings,
                              struct status_why *why)
 {
@@ -17,7 +17,8 @@ static enum status open_head(struct cli_base *base, const struct cli_evaluate_se
         status_context(why, "%s: its head is elsewhere", file->name);
         return status;
     }
-    return eval_compact_take_head(file, base->model.model, base->model.id, why);
+    status = eval_compact_take_head(file, base->model.model, base->model.id, why);
+    return status ? status : eval_compact_check_vocab(file, base->model.model, NULL, why);
 }
 
 static enum status open_file(struct cli_base *base, const struct cli_evaluate_settings *settings,
@@ -55,14 +56,10 @@ static enum status check(const struct cli_base *base, const struct model *candid
                          size_t *n_common, struct status_why *why)
 {
     const struct model *model = base->model.model;
-    enum status status = STATUS_OK;
     if (model && n_common)
-        status = eval_check_common_vocab(n_common, model, candidate, why);
-    else if (model)
-        status = eval_check_same_vocab(model, candidate, why);
-    if (status || (model && n_common && *n_common < base->compact.layout.n_vocab))
-        return status;
-    return eval_compact_check_vocab(&base->compact, candidate, n_common, why);
+        return eval_check_common_vocab(n_common, model, candidate, why);
+    return model ? eval_check_same_vocab(model, candidate, why)
+                 : eval_compact_check_vocab(&base->compact, candidate, n_common, why);
 }
 
 static size_t n_vocab(const struct cli_base *base)

@@ -406,6 +406,10 @@ class CompactBase(unittest.TestCase):
         self.refused("its windows begin with BOS -1, those of .*f16.assay with 1", "-m", Q4,
                      "--base", self.file, "--override-kv",
                      "tokenizer.ggml.add_bos_token=bool:false")
+        thin, _ = self.record("without.assay", "--head-by-path", "--override-kv",
+                              "tokenizer.ggml.add_bos_token=bool:false")
+        self.refused("tiny.F16.gguf: its windows begin with BOS 1, those of .*without.assay with -1", "-m", Q4,
+                     "--base", thin)
 
     def test_resume_after_kills(self):
         """However often it is killed, the file ends with the same bytes."""

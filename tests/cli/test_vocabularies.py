@@ -159,6 +159,11 @@ class Vocabularies(unittest.TestCase):
         result = self.kld(self.padded, F16, "-m", self.padded)
         self.assertRegex(result.stdout, r"Tokens compared: 2048 of 2112, base 2048\n")
 
+    def test_only_who_has_others_is_said_to(self):
+        document, result = self.document(self.other, F16, "-m", self.padded)
+        self.assertEqual(["vocabulary" in c for c in document["candidates"]], [False, True])
+        self.assertEqual(result.stdout.count("Tokens compared: "), 1)
+
     def refused(self, said, *words, code=2, **more):
         result = self.kld(*words, **more)
         self.assertEqual((result.returncode, result.stdout), (code, ""), result.stderr)

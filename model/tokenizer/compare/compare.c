@@ -85,13 +85,19 @@ static bool takes_whole(const struct model_tokenizer *t)
     return t->vocab.kind == MODEL_VOCAB_BPE ? t->bpe.ignore_merges : t->spm.ignore_merges;
 }
 
-/** The texts of tokens: where one takes whole pieces, which the other may not merge to. */
+/** Tokens that both have. */
+static size_t n_common(const struct comparing *c)
+{
+    return base_min(c->t[0]->vocab.n, c->t[1]->vocab.n);
+}
+
+/** The texts of common tokens: where one takes whole pieces, which the other may not merge to. */
 static enum status try_tokens(struct comparing *c)
 {
     const struct model_vocab *v = &c->t[0]->vocab;
     struct base_buffer bytes = {0};
     enum status status = STATUS_OK;
-    for (size_t i = 0; i < v->n && !status && !*c->out->text; i++) {
+    for (size_t i = 0; i < n_common(c) && !status && !*c->out->text; i++) {
         size_t n = model_token_bytes(c->t[0], (int32_t)i, NULL, 0);
         if (v->recognition[i] != MODEL_RECOGNISED_NEVER || n == 0)
             continue;
@@ -139,12 +145,6 @@ static bool is_filler(const struct model_vocab *v, size_t id)
 bool model_token_is_filler(const struct model_tokenizer *t, int32_t id)
 {
     return is_filler(&t->vocab, (size_t)id);
-}
-
-/** Tokens that both have. */
-static size_t n_common(const struct comparing *c)
-{
-    return base_min(c->t[0]->vocab.n, c->t[1]->vocab.n);
 }
 
 static void write_type(char out[MODEL_DIFFERENCE_BYTES], const struct model_vocab *v, size_t id)
