@@ -27,6 +27,7 @@ enum status cli_best_read_speeds(struct cli_best *b, struct status_why *why)
     for (; b->n_benches < files->n && !status; b->n_benches++)
         status = doc_read_as(&b->benches[b->n_benches], files->items[b->n_benches],
                              DOC_BENCH_SCHEMA, NULL, why);
+    b->speeds.refuses_several = least[DOC_PROMPT] > 0 || least[DOC_GENERATION] > 0;
     return status ? status : doc_speeds_open(&b->speeds, b->benches, b->n_benches, why);
 }
 
@@ -34,7 +35,16 @@ static enum status measure(struct cli_best *b, struct doc_metric_value out[DOC_N
                            const struct cli_model *m, struct status_why *why)
 {
     struct cli_model_size size = cli_model_size(m);
-    const struct doc_measured measured = {base_file_name(m->path), size.n_bytes, size.n_weights};
+    const struct model_hparams *hparams = model_hparams(m->model);
+    char k[CLI_KV_SPELLING], v[CLI_KV_SPELLING];
+    const struct doc_measured measured = {
+        .file = base_file_name(m->path),
+        .n_bytes = size.n_bytes,
+        .n_weights = size.n_weights,
+        .k = cli_kv_spelling(k, hparams->kv.k, &hparams->kv.k_but),
+        .v = cli_kv_spelling(v, hparams->kv.v, &hparams->kv.v_but),
+        .other_experts = hparams->experts.n_used_chosen,
+    };
     return doc_speeds_of(&b->speeds, out, &measured, why);
 }
 

@@ -8,8 +8,9 @@
 #include "clients/documents/results/speeds.h"
 #include "tests/fuzz/fuzz.h"
 
-static const struct doc_measured files[] = {{"tiny.F16.gguf", 8397824, 4196608},
-                                            {"tiny.Q4_K_M.gguf", 2621952, 4196608}};
+static const struct doc_measured files[] = {
+    {.file = "tiny.F16.gguf", .n_bytes = 8397824, .n_weights = 4196608},
+    {.file = "tiny.Q4_K_M.gguf", .n_bytes = 2621952, .n_weights = 4196608, .k = "Q8_0"}};
 
 static enum status give(struct doc_speeds *speeds, struct status_why *why)
 {

@@ -356,9 +356,12 @@ void doc_report_sizes(struct doc_report *r)
 
 void doc_report_speeds(struct doc_report *r)
 {
-    if (!r->results->of_texts.has_speeds || !draw_all(r, DOC_METRIC_KLD, true))
+    if (!r->results->of_texts.has_speeds)
         doc_report_missing(r, "No speeds beside divergences: give what llama-bench prints with "
                               "-o json among the results.");
+    else if (!draw_all(r, DOC_METRIC_KLD, true))
+        doc_report_missing(r, "No speeds beside divergences: no model has both a divergence and a "
+                              "generation speed (-n of llama-bench).");
 }
 
 enum status doc_report_size_svg(struct base_file *file, struct doc_scoreboard *board,

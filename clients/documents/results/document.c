@@ -94,6 +94,10 @@ static enum status fail_no_json(const struct doc_document *d, struct base_string
 {
     static const char expected[] = "a result that --json wrote";
     enum status status = base_file_check_kind(text, expected, why);
+    if (!status && text.n_bytes && *text.data == '|')
+        status = status_fail(why, STATUS_FORMAT,
+                             "is a table in Markdown; of llama-bench its -o json or -o jsonl is "
+                             "read");
     if (!status)
         status = status_fail(why, STATUS_FORMAT, "is not JSON from byte %zu on; expected %s", at,
                              expected);

@@ -101,8 +101,10 @@ static enum status put_speeds(struct doc_results *r, struct status_why *why)
     enum status status = doc_speeds_open(&speeds, r->documents, r->n, why);
     if (!status)
         status = doc_speeds_put(&speeds, &r->of_texts, why);
-    if (!status)
+    if (!status) {
+        doc_speeds_pass(&speeds, &r->of_tasks);
         doc_speeds_note(&speeds, r->notes, &r->n_notes);
+    }
     doc_speeds_close(&speeds);
     return status;
 }

@@ -12,7 +12,7 @@ enum { DOC_METRIC_PPL = 0, DOC_METRIC_KLD = 8, DOC_MOST_METRICS = 64 };
 enum doc_speed_kind { DOC_PROMPT, DOC_GENERATION, DOC_N_SPEEDS };
 /** kind: an enum doc_speed_kind. */
 size_t doc_speed_metric(size_t kind);
-enum { DOC_SPEEDS_TEXT = 400 };
+enum { DOC_SPEEDS_TEXT = 800 };
 
 struct doc_metric_value {
     bool known; /* false: this run does not have it */
