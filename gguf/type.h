@@ -90,6 +90,20 @@ struct gguf_words {
     bool turned;      /* of rows: the even ones come first, then the odd ones (AWQ) */
 };
 
+/** Numbers of a word. */
+static inline size_t gguf_words_each(const struct gguf_words *words)
+{
+    return 32u / words->bits;
+}
+
+/** The word that holds a row's number of a column. */
+static inline const uint8_t *gguf_words_at(const struct gguf_words *words, size_t row, size_t col)
+{
+    row /= words->of_rows ? gguf_words_each(words) : 1;
+    col /= words->of_rows ? 1 : gguf_words_each(words);
+    return (const uint8_t *)words->data + row * words->row_step + col * words->col_step;
+}
+
 /**
  * How a matrix of integers lies, that are multiplied by scales after a zero point was subtracted.
  * Rows are those of the whole stored matrix. Its tensor's `data` and the scales' are where the

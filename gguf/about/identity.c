@@ -1,5 +1,7 @@
 #include "gguf/about/identity.h"
 
+#include <string.h>
+
 #include "base/arithmetic.h"
 #include "gguf/map.h"
 
@@ -23,10 +25,50 @@ static void add_scales(struct base_digest *digest, const struct gguf_tensor *t)
     }
 }
 
+/** A few bytes of what the prefix has so many left of. */
+static void add_some(struct base_digest *digest, size_t *left, const void *data, size_t n_bytes)
+{
+    size_t n = base_min(n_bytes, *left);
+    base_digest_add(digest, data, n);
+    *left -= n;
+}
+
+/** The words that a row's zero points lie in. */
+static void add_zeros(struct base_digest *digest, size_t *left, const struct gguf_scales *scales)
+{
+    uint32_t words[64];
+    for (size_t i = 0, n = 0; *left > 0 && i < scales->n_cols; i += n) {
+        for (n = 0; n < 64 && i + n < scales->n_cols; n++)
+            memcpy(&words[n], gguf_words_at(&scales->packed->zeros, scales->first_row, i + n),
+                   sizeof *words);
+        add_some(digest, left, words, n * sizeof *words);
+    }
+}
+
+/** Zero points and groups of packed integers, each up to the prefix's number of bytes. */
+static void add_packed(struct base_digest *digest, const struct gguf_tensor *t)
+{
+    size_t of_zeros = GGUF_MODEL_ID_PREFIX, of_groups = GGUF_MODEL_ID_PREFIX;
+    const uint8_t *last = NULL; /* rows share words */
+    for (uint64_t row = 0; t->scales && row < t->n_rows && of_zeros + of_groups > 0; row++) {
+        struct gguf_scales scales = gguf_tensor_scales(t, row);
+        const struct gguf_packed *packed = scales.packed;
+        if (packed && packed->groups && row % t->ne[1] == 0)
+            add_some(digest, &of_groups, packed->groups, t->ne[0] * sizeof *packed->groups);
+        if (!packed || !packed->zeros.data)
+            continue;
+        const uint8_t *first = gguf_words_at(&packed->zeros, scales.first_row, 0);
+        if (first != last)
+            add_zeros(digest, &of_zeros, &scales);
+        last = first;
+    }
+}
+
 static void add_prefix(struct base_digest *digest, const struct gguf_tensor *t)
 {
     size_t left = prefix_of(t);
     add_scales(digest, t);
+    add_packed(digest, t);
     if (!t->view || t->view->col_step) { /* columns: the stored rows will do */
         base_digest_add(digest, t->data, left);
         return;

@@ -10,7 +10,8 @@ enum { GGUF_MODEL_ID_PREFIX = 65536 }; /* bytes of each tensor that the model's 
 /**
  * The model's id: SHA-256 over, for each shard in order, its bytes before the tensor data
  * (header and directory), then, for each tensor in the order of the directory, its first
- * 64 KiB (or all, if it has fewer). Reads little of a large file: 300 tensors cost 20 MB.
+ * 64 KiB (or all, if it has fewer), after as many bytes of its scales, of its zero points and of
+ * its columns' groups, where these lie apart. Reads little of a large file: 300 tensors cost 20 MB.
  * Two files with the same id can differ only inside tensors; see gguf_file_hash.
  * Fails: STATUS_MEMORY.
  */

@@ -7,11 +7,6 @@
 
 enum { RUN = 32 /* columns of a block */, KNOWN = 64 /* scales of a row that are kept */ };
 
-static size_t per_word(const struct gguf_words *words)
-{
-    return 32u / words->bits;
-}
-
 static unsigned largest_of(const struct gguf_words *words)
 {
     return (1u << words->bits) - 1;
@@ -20,21 +15,14 @@ static unsigned largest_of(const struct gguf_words *words)
 /** How far up a word its number i lies. */
 static unsigned shift_of(const struct gguf_words *words, size_t i)
 {
-    size_t place = words->turned ? i / 2 + i % 2 * per_word(words) / 2 : i;
+    size_t place = words->turned ? i / 2 + i % 2 * gguf_words_each(words) / 2 : i;
     return (unsigned)place * words->bits;
-}
-
-static const uint8_t *word_at(const struct gguf_words *words, size_t row, size_t col)
-{
-    row /= words->of_rows ? per_word(words) : 1;
-    col /= words->of_rows ? 1 : per_word(words);
-    return (const uint8_t *)words->data + row * words->row_step + col * words->col_step;
 }
 
 static unsigned number_at(const struct gguf_words *words, size_t row, size_t col)
 {
-    size_t i = (words->of_rows ? row : col) % per_word(words);
-    return kern_load_u32(word_at(words, row, col)) >> shift_of(words, i) & largest_of(words);
+    size_t i = (words->of_rows ? row : col) % gguf_words_each(words);
+    return kern_load_u32(gguf_words_at(words, row, col)) >> shift_of(words, i) & largest_of(words);
 }
 
 /** The numbers of a word of 4 bits, a byte each. */
@@ -51,9 +39,9 @@ static void spread(uint32_t word, uint8_t *to)
 /** The codes of a block, from a column on that is a multiple of 32. */
 static void read_codes(const struct gguf_words *words, size_t row, size_t col, uint8_t *to)
 {
-    const uint8_t *at = word_at(words, row, col);
+    const uint8_t *at = gguf_words_at(words, row, col);
     if (words->of_rows) {
-        unsigned shift = shift_of(words, row % per_word(words)), mask = largest_of(words);
+        unsigned shift = shift_of(words, row % gguf_words_each(words)), mask = largest_of(words);
         for (size_t i = 0; i < RUN; i++, at += words->col_step)
             to[i] = (uint8_t)(kern_load_u32(at) >> shift & mask);
     } else if (words->bits == 4) {
