@@ -9,7 +9,6 @@
 #include "base/arithmetic.h"
 #include "base/text/quote.h"
 #include "kernels/quant/apart.h"
-#include "kernels/quant/packed.h"
 #include "kernels/quant/rows.h"
 #include "model/state.h"
 
@@ -211,31 +210,6 @@ static void tensor_name(char name[NAME_BYTES], size_t layer, const char *base, c
         snprintf(name, NAME_BYTES, "blk.%zu.%s.%s", layer, base, what);
 }
 
-/** The zero points of the first rows of a matrix. */
-static enum status check_zeros(const struct model_tensor *tensor, size_t matrix, size_t n_rows,
-                               struct status_why *why)
-{
-    const struct gguf_scales *scales = &tensor->scales[matrix];
-    struct kern_packed_zero wrong;
-    if (!kern_packed_find_wrong(scales, n_rows, &wrong))
-        return STATUS_OK;
-    int middle = 1 << (scales->packed->zeros.bits - 1), more = scales->packed->zero_more;
-    char expected[96];
-    if (scales->packed->symmetric)
-        snprintf(expected, sizeof expected, "%d, as config.json calls the numbers symmetric",
-                 middle - more);
-    else
-        snprintf(expected, sizeof expected,
-                 "at most %d: 1 is added, and programs take the sum for 0 or for %d",
-                 2 * middle - 2, 2 * middle);
-    return status_fail(
-        why, STATUS_FORMAT,
-        "%s: the zero point of row %zu and group %zu of matrix %zu of tensor '%s' is "
-        "stored as %d, expected %s",
-        gguf_path(tensor->file), scales->first_row + wrong.row, wrong.group, matrix,
-        tensor->source->name, wrong.value, expected);
-}
-
 /** The scales of a matrix that lie apart. */
 static enum status check_scales(const struct model_tensor *tensor, size_t matrix,
                                 struct status_why *why)
@@ -251,7 +225,7 @@ static enum status check_scales(const struct model_tensor *tensor, size_t matrix
     size_t i =
         kern_scales_find_invalid(tensor->type->type, scales->type, gguf_scales_row(scales, 0), n);
     if (i == n)
-        return check_zeros(tensor, matrix, last + 1, why);
+        return STATUS_OK;
     return status_fail(
         why, STATUS_FORMAT,
         "%s: scale %zu of matrix %zu of tensor '%s' is not finite, or negative where "

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/text/quote.h"
+#include "base/text/words.h"
 #include "model/folder/state.h"
 
 enum { NAME_BYTES = MODEL_STORED_BYTES, MAX_EXPERTS = 1024 };
@@ -71,6 +72,7 @@ static const char *const elsewhere[] = {"vision",        "visual.",     "audio",
 struct place {
     char name[NAME_BYTES];
     int64_t layer; /* -1: none */
+    bool no_bias;  /* as in struct model_role */
 };
 
 /** Cut a word out wherever it stands. */
@@ -227,6 +229,17 @@ static bool is_meant(const struct model_folder *f, unsigned change, int64_t laye
     return attends == !!(change & MODEL_IF_ATTENTION);
 }
 
+/** Whether the architecture's files have a layer's bias mostly, or always; those of keys and values
+ * where they have the queries'. */
+static bool has_usually(const struct model_folder *f, const char *bias)
+{
+    const struct model_presence_rule *rule = f->arch->presence;
+    const char *first = base_words_index(MODEL_QKV_BIASES, bias) >= 0 ? "attn_q.bias" : bias;
+    while (rule->tensors && base_words_index(rule->tensors, first) < 0)
+        rule++;
+    return rule->tensors && rule->presence >= MODEL_MOSTLY;
+}
+
 /** Take the entries of a table that match. *found: how many did. */
 static enum status look_up(struct model_folder *f, const struct model_folder_name *table,
                            const struct place *place, const struct safetensors_tensor *source,
@@ -246,10 +259,11 @@ static enum status look_up(struct model_folder *f, const struct model_folder_nam
         bool tied = f->arch->folder->tied && strncmp(place->name, "lm_head.", 8) == 0;
         if (!table->to || tied)
             continue;
-        if (place->layer < 0 || table->change & (MODEL_PARTS | MODEL_NUMBERS))
-            snprintf(to, sizeof to, "%s%s", table->to, suffix);
-        else
-            snprintf(to, sizeof to, "blk.%d.%s%s", (int)place->layer, table->to, suffix);
+        bool of_none = place->layer < 0 || table->change & (MODEL_PARTS | MODEL_NUMBERS);
+        int n = of_none ? 0 : snprintf(to, sizeof to, "blk.%d.", (int)place->layer);
+        snprintf(to + n, sizeof to - (size_t)n, "%s%s", table->to, suffix);
+        if (place->no_bias && !has_usually(f, to + n))
+            continue;
         if (strlen(to) >= MODEL_TARGET_BYTES || expert >= MAX_EXPERTS)
             return status_fail(why, STATUS_FORMAT, "has a name or a number that is too long");
         struct model_target *target = NULL;
@@ -304,6 +318,7 @@ static enum status name_one(struct model_folder *f, const struct safetensors_ten
     if (status || role.aside)
         return status;
     if (find_place(&place, role.name)) {
+        place.no_bias = role.no_bias;
         if (place.layer >= (int64_t)f->n_layers)
             return check_further(f, place.layer, why);
         if (strncmp(place.name, "mtp", 3) == 0)

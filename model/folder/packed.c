@@ -8,6 +8,7 @@
 
 #include "base/text/words.h"
 #include "gguf/assembly/assembly.h"
+#include "kernels/quant/packed.h"
 #include "model/folder/state.h"
 
 /** What the tensors of a module are called after its name; NULL: the packer has no such one. */
@@ -26,6 +27,7 @@ struct module {
     uint64_t n_rows, n_cols, n_groups; /* groups: of a row's columns */
     struct model_scheme scheme;        /* `group` is the number of columns */
     bool ordered;                      /* columns of a group are no neighbours */
+    bool may[2];                       /* by config.json: be in order, and be `ordered` */
 };
 
 /** The module's tensor of a kind. */
@@ -61,7 +63,7 @@ bool model_packed_is(const struct model_folder *f, const struct safetensors_tens
     return part_of(f, tensor->name, module) == CODES && tensor->type != SAFETENSORS_U8;
 }
 
-/** Programs write a bias of zeros where the layer has none. */
+/** Programs write a bias of zeros where the layer may have none. */
 static bool is_no_bias(const struct model_folder *f, const struct safetensors_tensor *tensor)
 {
     char module[MODEL_STORED_BYTES];
@@ -83,12 +85,9 @@ enum status model_packed_role(const struct model_folder *f, const struct safeten
     char module[MODEL_STORED_BYTES];
     enum part part = part_of(f, tensor->name, module);
     *is = false;
-    if (f->packing.packer == MODEL_NO_PACKER)
+    role->no_bias = part == N_PARTS && is_no_bias(f, tensor);
+    if (part == N_PARTS)
         return STATUS_OK;
-    if (part == N_PARTS) {
-        *is = role->aside = is_no_bias(f, tensor);
-        return STATUS_OK;
-    }
     const struct safetensors_tensor *codes = find_part(f, module, CODES);
     bool packed = codes && model_packed_is(f, codes);
     if (!packed && (part == CODES || (part == SCALES && f->packing.packer == MODEL_COMPRESSED)))
@@ -221,25 +220,18 @@ static enum status find_scheme(const struct model_folder *f, struct module *m,
     const struct model_packing *p = &f->packing;
     struct model_scheme *found = &m->scheme;
     bool tells = p->packer == MODEL_COMPRESSED; /* the tensors do whether numbers are symmetric */
-    char expected[160] = "";
+    char expected[MODEL_SCHEMES_BYTES] = "";
     found->group = m->n_groups && m->n_cols % m->n_groups == 0 ? m->n_cols / m->n_groups : 0;
     found->symmetric = tells ? !m->parts[ZEROS] : p->schemes[0].symmetric && !p->any;
     for (size_t i = 0; found->group && i < p->n_schemes; i++) {
         const struct model_scheme *s = &p->schemes[i];
         bool same =
             p->any || (s->bits == found->bits && (s->group ? s->group : m->n_cols) == found->group);
-        if (same && (!tells || s->symmetric == found->symmetric))
-            return STATUS_OK;
+        m->may[s->ordered] |= same && (!tells || s->symmetric == found->symmetric);
     }
-    for (size_t i = 0; i < p->n_schemes; i++) {
-        const struct model_scheme *s = &p->schemes[i];
-        snprintf(expected + strlen(expected), sizeof expected - strlen(expected),
-                 "%s%u bits, groups of %" PRIu64 "%s", i ? ", or " : "", s->bits,
-                 s->group ? s->group : m->n_cols,
-                 !tells         ? ""
-                 : s->symmetric ? ", no zero points"
-                                : ", zero points");
-    }
+    if (m->may[false] || m->may[true])
+        return STATUS_OK;
+    model_schemes_describe(p, expected);
     return status_fail(why, STATUS_FORMAT,
                        "%s: tensor '%s' has %u bits, %" PRIu64 " scales for each %" PRIu64
                        " columns%s, but config.json's quantization_config says %s",
@@ -293,11 +285,10 @@ static enum status check_groups(const struct model_folder *f, struct module *m, 
                                 struct status_why *why)
 {
     const struct safetensors_tensor *t = m->parts[GROUPS];
-    const struct model_packing *p = &f->packing;
-    bool gptq = p->packer == MODEL_GPTQ;
-    bool needed = gptq && p->ordered && m->n_groups > 1;
+    bool gptq = f->packing.packer == MODEL_GPTQ;
+    bool needed = !m->may[false] && m->n_groups > 1;
     enum status status = t || needed ? check_part(f, m, GROUPS, 1, why) : STATUS_OK;
-    if (status || !t || (!gptq && is_unused(t)))
+    if (status || !t || (!gptq && !needed && is_unused(t)))
         return status;
     if (t->n_elements != m->n_cols)
         status = status_fail(why, STATUS_FORMAT,
@@ -306,12 +297,12 @@ static enum status check_groups(const struct model_folder *f, struct module *m, 
                              f->path, t->name, t->n_elements, m->n_cols);
     if (!status)
         status = read_groups(f, m, groups, why);
-    if (!status && gptq && m->ordered && !p->ordered)
+    if (!status && m->ordered && !m->may[true])
         status = status_fail(why, STATUS_FORMAT,
                              "%s: tensor '%s' has columns in another order than their groups, but "
-                             "config.json's desc_act is false; programs differ in which they "
-                             "follow, expected true",
-                             f->path, t->name);
+                             "config.json's %s; programs differ in which they follow, expected %s",
+                             f->path, t->name, gptq ? "desc_act is false" : "actorder is not group",
+                             gptq ? "true" : "group");
     return status;
 }
 
@@ -426,7 +417,7 @@ static struct gguf_packed lay_out(const struct model_folder *f, const struct mod
                                       .bits = bits,
                                       .of_rows = awq,
                                       .turned = awq},
-                            .zero_more = f->packing.packer == MODEL_GPTQ && f->packing.less_one,
+                            .zero_more = f->packing.less_one,
                             .symmetric = m->scheme.symmetric,
                             .scale_row_step = rows ? n_groups * size : size,
                             .scale_col_step = rows ? size : n_rows * size};
@@ -438,6 +429,30 @@ static struct gguf_packed lay_out(const struct model_folder *f, const struct mod
                                       .of_rows = true,
                                       .turned = awq};
     return p;
+}
+
+/** Zero points must be those that all programs take them for. */
+static enum status check_zeros(const struct model_folder *f, const struct module *m,
+                               struct gguf_scales scales, struct status_why *why)
+{
+    struct kern_packed_zero wrong;
+    scales.first_row = 0;
+    if (!kern_packed_find_wrong(&scales, (size_t)m->n_rows, &wrong))
+        return STATUS_OK;
+    int middle = 1 << (m->scheme.bits - 1);
+    char expected[96];
+    if (m->scheme.symmetric)
+        snprintf(expected, sizeof expected, "%d, as config.json calls the numbers symmetric",
+                 middle - scales.packed->zero_more);
+    else
+        snprintf(expected, sizeof expected,
+                 "at most %d: 1 is added, and programs take the sum for 0 or for %d",
+                 2 * middle - 2, 2 * middle);
+    return status_fail(why, STATUS_FORMAT,
+                       "%s: the zero point of row %zu and group %zu of tensor '%s' is stored as "
+                       "%d, expected %s",
+                       f->path, wrong.row, wrong.group, m->parts[ZEROS]->name, wrong.value,
+                       expected);
 }
 
 /** The scales of one module. */
@@ -466,6 +481,7 @@ static enum status scales_of(const struct model_folder *f, const struct model_ta
                                     .packed = packed};
         *packed = lay_out(f, &m, gguf_scale_bytes(out->type));
         packed->groups = kept;
+        status = check_zeros(f, &m, *out, why);
     }
     if (kept)
         memcpy(kept, groups, m.n_cols * sizeof *kept);

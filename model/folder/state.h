@@ -40,7 +40,7 @@ struct model_blocks {
     uint64_t rows, columns;
 };
 
-enum { MODEL_BLOCK_SHAPES = 8, MODEL_SCHEMES = 8 };
+enum { MODEL_BLOCK_SHAPES = 8, MODEL_SCHEMES = 8, MODEL_SCHEMES_BYTES = 64 * MODEL_SCHEMES };
 
 /** Who packed integers of few bits: it says how they lie (packed.c). */
 enum model_packer { MODEL_NO_PACKER, MODEL_COMPRESSED, MODEL_GPTQ, MODEL_AWQ };
@@ -50,6 +50,7 @@ struct model_scheme {
     unsigned bits;
     uint64_t group; /* columns that share a scale; 0: a whole row */
     bool symmetric; /* zero points are 2^(bits - 1) */
+    bool ordered;   /* columns may belong to groups in any order */
 };
 
 /** What config.json says of packed integers. */
@@ -58,8 +59,7 @@ struct model_packing {
     struct model_scheme schemes[MODEL_SCHEMES];
     size_t n_schemes;
     bool any;               /* some weights have a scheme that is not listed (member `dynamic`) */
-    bool ordered;           /* GPTQ's columns may belong to groups in any order */
-    bool less_one;          /* zero points are stored less 1 */
+    bool less_one;          /* GPTQ's zero points are stored less 1 */
     struct base_field kept; /* modules whose weights are no integers: a list, or nothing */
 };
 
@@ -166,7 +166,9 @@ void model_config_quantisation(struct model_folder *f);
 void model_schemes_gptq(struct model_folder *f, struct base_field quantised);
 void model_schemes_awq(struct model_folder *f, struct base_field quantised);
 void model_schemes_group(struct model_folder *f, struct base_field weights);
-/** All that they said, in words, as a key. */
+/** All schemes that they said, in words. */
+void model_schemes_describe(const struct model_packing *packing, char out[MODEL_SCHEMES_BYTES]);
+/** Likewise, as a key, with all that numbers depend on. */
 void model_schemes_write(struct model_folder *f);
 
 /* keys.c, rope.c */
@@ -216,6 +218,7 @@ enum status model_folder_names(struct model_folder *f, struct status_why *why);
 struct model_role {
     char name[MODEL_STORED_BYTES]; /* as a folder that is not quantised has it */
     bool aside;                    /* a scale of another tensor, or about activations */
+    bool no_bias; /* a bias of zeros beside packed integers: left out where it is not usual */
 };
 /** Tell a tensor's role.   Fails: STATUS_FORMAT (a scale without a weight, a long name). */
 enum status model_quantised_role(const struct model_folder *f,

@@ -1,4 +1,5 @@
 """Random folders with packed integers: GPTQ's, AWQ's, compressed-tensors'; and wrong ones."""
+import copy
 import math
 import struct
 from array import array
@@ -164,6 +165,17 @@ def weights(**members):
     return lambda m: m.config["quantization_config"]["config_groups"]["group_0"]["weights"].update(members)
 
 
+def schemes(*more, of=32):
+    """Further groups of weights with other members than the first, whose groups are of so many columns."""
+    def change(m):
+        groups = m.config["quantization_config"]["config_groups"]
+        for i, members in enumerate(more, 1):
+            groups[f"group_{i}"] = copy.deepcopy(groups["group_0"])
+            groups[f"group_{i}"]["weights"].update(members)
+        groups["group_0"]["weights"]["group_size"] = of
+    return change
+
+
 def changed(ending, at, value):
     def change(m):
         dtype, shape, data = m.stored[Q + ending]
@@ -198,7 +210,7 @@ WRONG = (
     (0, put("scales", "F16", [3, 64], b"\0\x3c" * 192), r"qzeros' has shape \[2, 8\], expected \[3, 8\]"),
     (0, put("scales", "I32", [2, 64], bytes(512)), "has dtype I32, 2 dimensions and 128 elements, expected F16, BF16 or F32"),
     (0, put("qzeros", "I32", [2, 9], bytes(72)), r"q_proj.qzeros' has shape \[2, 9\], expected \[2, 16\]|expected \[2, 8\]"),
-    (0, changed("qzeros", 0, b"\x78"), "zero point of row 0 and group 0 of matrix 0 of tensor 'blk.0.attn_q.weight' is "
+    (0, changed("qzeros", 0, b"\x78"), "zero point of row 0 and group 0 of tensor '.*q_proj.qzeros' is "
      "stored as 8, expected 7, as config.json calls the numbers symmetric"),
     (0, changed("scales", 0, b"\0\x7c"), "scale 0 of matrix 0 of tensor 'blk.0.attn_q.weight' is not finite"),
     (0, put("g_idx", "I32", [WIDTH], numbers(*GROUPS[::-1])), "but config.json's desc_act is false; programs differ"),
@@ -208,6 +220,7 @@ WRONG = (
     (0, put("g_idx", "I32", [WIDTH - 1], bytes(252)), "has 63 elements, expected 64, one for each column"),
     (0, put("g_idx", "F32", [WIDTH], bytes(256)), "has dtype F32, 1 dimensions and 64 elements, expected I32"),
     (1, without("g_idx"), "has no '.*q_proj.g_idx' beside it, expected one"),
+    (4, changed("qzeros", 0, b"\x80"), "zero point of row 0 and group 0 of tensor '.*q_proj.qzeros' is stored as 128, expected 127"),
     (1, changed("qzeros", 0, b"\x0f"), "row 0 and group 0 .* is stored as 15, expected at most 14: 1 is added, and programs "
      "take the sum for 0 or for 16"),
     (6, said(version="gemv"), "version is 'gemv', which is not read; expected gemm"),
@@ -219,7 +232,7 @@ WRONG = (
     (9, put("weight_shape", "I64", [2], struct.pack("<2q", -1, 64)), "says -1 rows of 64"),
     (9, put("weight_shape", "I64", [1], struct.pack("<q", 64)), "says 0 rows of 0 \\(of 1 numbers\\)"),
     (9, put("weight_zero_point", "I32", [8, 2], bytes(64)), "2 scales for each 64 columns, zero points, but .* says 4 bits, "
-     "groups of 32, no zero points"),
+     "groups of 32$"),
     (9, put("weight_scale", "BF16", [32, 2], bytes(128)), r"weight_scale' has shape \[32, 2\], expected \[64, 2\]"),
     (9, weights(num_bits=3), r"weights.num_bits is 3, expected 4 or 8"),
     (9, weights(strategy="tensor"), "weights.strategy is 'tensor', which is not read; expected group channel"),
@@ -227,6 +240,24 @@ WRONG = (
     (9, said(ignore=["q_proj", "re:.*q_proj"]), "says of 'q_proj' that it is left out .member 'ignore'"),
     (10, lambda m: m.stored.pop("model.layers.0.mlp.experts.1.up_proj.weight_zero_point"), "experts.1.up_proj.weight_packed' has "
      "4 bits, 1 scales for each 64 columns, no zero points"),
-    (12, put("weight_g_idx", "I32", [WIDTH], numbers(*[-1] * WIDTH)), None),  # not used
+    (9, weights(actorder="groups"), "weights.actorder is 'groups', which is not read; expected group dynamic weight static"),
+    (9, weights(actorder=1), "weights.actorder is 1, expected a text"),
+    (9, weights(actorder="group"), "has no '.*proj.weight_g_idx' beside it, expected one"),
+    (9, weights(actorder=True), "has no '.*proj.weight_g_idx' beside it, expected one"),
+    (9, weights(actorder="Static"), None),
+    (9, weights(actorder=False), None),
+    (9, put("weight_g_idx", "I32", [WIDTH], numbers(*[-1] * WIDTH)), None),  # not used
+    (9, put("weight_g_idx", "I32", [WIDTH], numbers(*GROUPS)), None),
+    (9, put("weight_g_idx", "I32", [WIDTH], numbers(*GROUPS[::-1])), "but config.json's actorder is not group; programs "
+     "differ in which they follow, expected group"),
+    (9, schemes(*[{}] * 20), None),
+    (9, schemes(*[{"group_size": 32 * i} for i in range(2, 9)], {}), None),
+    (9, schemes(*[{"group_size": 32 * i} for i in range(2, 10)]), "group_size is of more than 8 schemes of weights"),
+    (9, schemes({"group_size": 64, "symmetric": False}, *[{"group_size": 32 * i, "num_bits": 8} for i in range(3, 9)], of=64),
+     "says 4 bits, groups of 64, or 4 bits, groups of 64, zero points, or 8 bits, .*, or 8 bits, groups of 256$"),
+    (12, put("weight_g_idx", "I32", [WIDTH], numbers(*[-1] * WIDTH)), "element 0 of tensor '.*weight_g_idx' is -1, expected a group"),
+    (12, weights(actorder="weight"), "but config.json's actorder is not group"),
+    (12, weights(actorder="Dynamic"), None),
+    (12, schemes({"actorder": None}), None),
 )
 assert HEADS * SIZE == WIDTH and Tensor

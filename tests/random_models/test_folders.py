@@ -208,6 +208,14 @@ class Folders(unittest.TestCase):
         describe.__name__ = "again"
         return where
 
+    def others_refuse(self, where, sentence):
+        """What does not bind a model refuses the folder, too."""
+        for command in (("check", "-q", "-m", self.file, "--base", where),
+                        ("dump", where, "--tensor", "blk.0.attn_q.weight", "-o", "-")):
+            done = assay(*command)
+            self.assertEqual(done.returncode, 2, command)
+            self.assertRegex(done.stderr, sentence)
+
     def wrong_scales(self, of, wrong):
         for i in sorted({case[0] for case in wrong}):
             where, self.file = self.make(of[i][0], kind=of[i][1])
@@ -220,6 +228,8 @@ class Folders(unittest.TestCase):
                     self.model.write(where, 1)
                     if sentence:
                         self.refused(where, sentence)
+                        if of is packed.ALL and "not finite" not in sentence:
+                            self.others_refuse(where, sentence)
                     else:
                         self.table(where, "--tokenizer", self.file)
 
@@ -228,6 +238,47 @@ class Folders(unittest.TestCase):
 
     def test_wrong_integers(self):
         self.wrong_scales(packed.ALL, packed.WRONG)
+
+    def test_ids_of_integers(self):
+        """Folders that differ in one byte of zero points, in groups, or in how zero points are stored."""
+        where, file = self.make(folders.llama, kind=packed.ALL[1][1])
+        stored, config, ids = self.model.stored, copy.deepcopy(self.model.config), []
+        data = {part: stored[packed.Q + part][2] for part in ("qzeros", "g_idx")}
+        groups = struct.unpack(f"<{len(data['g_idx']) // 4}i", data["g_idx"])
+        other = next(i for i, group in enumerate(groups) if group != groups[0])
+        exchanged = packed.numbers(groups[other], *groups[1:other], groups[0], *groups[other + 1:])
+        byte = data["qzeros"][-1]
+        for change in (lambda m: None, packed.said(checkpoint_format="gptq_v2"),
+                       packed.changed("qzeros", len(data["qzeros"]) - 1, bytes([byte & 15 | ((byte >> 4) + 1) % 15 << 4])),
+                       packed.changed("g_idx", 0, exchanged)):
+            self.model.stored, self.model.config = dict(stored), copy.deepcopy(config)
+            change(self.model)
+            shutil.rmtree(where)
+            self.model.write(where, 1)
+            done = assay("info", where, "--json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            ids.append(json.loads(done.stdout)["model_id"])
+        self.assertEqual(len(set(ids)), 4, ids)
+
+    def test_biases_of_zeros(self):
+        """They stay where the architecture has such biases: q, k, v of Qwen 2."""
+        def qwen2(m):
+            m.common("Qwen2ForCausalLM", "qwen2")
+            m.ends()
+            for i in range(folders.LAYERS):
+                m.norms(i, folders.TWO)
+                m.attention(i, bias=True)
+                m.dense(i)
+        where, _ = self.make(qwen2, kind=packed.ALL[0][1])
+        for name, (dtype, shape, data) in self.model.stored.items():
+            if name.endswith(("q_proj.bias", "k_proj.bias", "v_proj.bias")):
+                self.model.stored[name] = (dtype, shape, bytes(len(data)))
+        tensors = [Tensor.of(t.name, [0.0] * t.ne[0]) if re.search(r"attn_[qkv]\.bias", t.name) else t for t in self.model.tensors]
+        shutil.rmtree(where)
+        self.model.write(where, 1)
+        file = rewrite.write(self.at, self.model.gguf_pairs(), tensors)
+        done = assay("check", "-q", "-m", file, "--base", where)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
 
     def test_refusals(self):
         first = "model.layers.0.block_sparse_moe.experts."
