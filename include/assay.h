@@ -60,7 +60,7 @@ struct assay_why {
 
 /** ASSAY_ABI of the library that is linked or loaded. */
 int assay_abi(void);
-/** Its version: "0.1.0". */
+/** Its version: "0.2.0". */
 const char *assay_version(void);
 /** A short name: "format"; "unknown" for other numbers. */
 const char *assay_status_name(enum assay_status status);

@@ -43,7 +43,7 @@ class Packages(unittest.TestCase):
     def test_containerfile(self):
         lines = (SOURCE / "Containerfile").read_text().splitlines()
         (unpack,) = re.findall(r"tar -xzf (\S+) -C /assay (.*)", "\n".join(lines))
-        archive = self.folder / pathlib.Path(unpack[0]).name.replace("*", "0.1.0-linux-x86_64")
+        archive = self.folder / pathlib.Path(unpack[0]).name.replace("*", "0.2.0-linux-x86_64")
         prefix = self.folder / "image"
         prefix.mkdir()
         output("tar", "-xzf", archive, "-C", prefix, *unpack[1].split())
