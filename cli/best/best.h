@@ -6,7 +6,7 @@
 
 #include "base/text/size.h"
 #include "cli/kld/kld_evaluator.h"
-#include "clients/documents/results/speeds.h"
+#include "clients/documents/results/speeds/speeds.h"
 #include "eval/run.h"
 #include "eval/streams.h"
 

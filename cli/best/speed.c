@@ -5,7 +5,7 @@
 #include "base/array.h"
 #include "base/text/printable.h"
 #include "cli/best/best.h"
-#include "clients/documents/results/bench.h"
+#include "clients/documents/results/speeds/bench.h"
 
 static enum status check_limit(const char *option, double limit, struct status_why *why)
 {

@@ -4,8 +4,8 @@
  */
 #include <math.h>
 
-#include "clients/documents/results/bench.h"
-#include "clients/documents/results/speeds.h"
+#include "clients/documents/results/speeds/bench.h"
+#include "clients/documents/results/speeds/speeds.h"
 #include "tests/fuzz/fuzz.h"
 
 static const struct doc_measured files[] = {

@@ -7,7 +7,7 @@
 #include "base/content/text.h"
 #include "base/json/parse.h"
 #include "base/text/words.h"
-#include "clients/documents/results/bench.h"
+#include "clients/documents/results/speeds/bench.h"
 #include "clients/documents/schema.h"
 
 static const char *const schemas[] = {

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "clients/documents/results/bench.h"
-#include "clients/documents/results/speeds.h"
+#include "clients/documents/results/speeds/bench.h"
+#include "clients/documents/results/speeds/speeds.h"
 #include "clients/documents/schema.h"
 
 static void note(struct doc_results *r, const char *what, const char *why)

@@ -1,4 +1,4 @@
-#include "clients/documents/results/bench.h"
+#include "clients/documents/results/speeds/bench.h"
 
 #include <stdint.h>
 
