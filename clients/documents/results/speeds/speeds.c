@@ -97,7 +97,8 @@ enum status doc_speeds_of(struct doc_speeds *s, struct doc_metric_value out[DOC_
 {
     const struct doc_speed_row *last[DOC_N_SPEEDS] = {NULL};
     enum status status = STATUS_OK;
-    for (struct doc_speed_row *row = s->rows; row < s->rows + s->n && !status; row++) {
+    for (size_t i = 0; i < s->n && !status; i++) {
+        struct doc_speed_row *row = &s->rows[i];
         enum doc_speed_fit fit = fit_of(row, file);
         if (fit > row->fit)
             row->fit = fit;

@@ -80,9 +80,9 @@ static void note_left_out(const struct doc_speeds *s, struct status_why *notes, 
 {
     size_t n_rows[DOC_ROW_N_FITS] = {0};
     const struct doc_speed_row *last[DOC_ROW_N_FITS] = {NULL}, *resized;
-    for (const struct doc_speed_row *row = s->rows; row < s->rows + s->n; row++) {
-        n_rows[row->fit]++;
-        last[row->fit] = row;
+    for (size_t i = 0; i < s->n; i++) {
+        n_rows[s->rows[i].fit]++;
+        last[s->rows[i].fit] = &s->rows[i];
     }
     if (last[DOC_ROW_NO_MODEL])
         status_fail(&notes[(*n)++], STATUS_OK,
