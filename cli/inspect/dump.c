@@ -33,27 +33,17 @@ static void write_header(struct base_file *out, const struct gguf_tensor *tensor
 static enum status write_values(struct base_file *out, const struct gguf_tensor *tensor,
                                 struct status_why *why)
 {
-    const struct kern_quant *quant = kern_quant_find(tensor->type->type);
-    if (!quant)
+    if (!kern_quant_find(tensor->type->type))
         return status_fail(why, STATUS_UNSUPPORTED, "tensor '%s': type %s cannot be decoded",
                            tensor->name, tensor->type->name);
     float *values = malloc(SLAB_ELEMENTS * sizeof *values);
     if (!values)
         return status_fail(why, STATUS_MEMORY, "out of memory");
-    struct kern_rows rows = {.type = tensor->type->type,
-                             .data = tensor->data,
-                             .row_bytes = (size_t)tensor->row_bytes,
-                             .col_step = tensor->view ? (size_t)tensor->view->col_step : 0};
     size_t n_cols = (size_t)tensor->ne[0];
-    bool lie_apart = tensor->view || tensor->scales; /* rows, or what belongs to them */
     for (size_t row = 0; row < tensor->n_rows; row++)
         for (size_t col = 0; col < n_cols; col += SLAB_ELEMENTS) {
             size_t n = base_min(n_cols - col, SLAB_ELEMENTS);
-            if (lie_apart) {
-                rows.data = gguf_tensor_row(tensor, row);
-                rows.scales = gguf_tensor_scales(tensor, row);
-            }
-            kern_rows_decode(&rows, quant->decode, lie_apart ? 0 : row, col, n, values);
+            kern_tensor_decode(tensor, row, col, n, values);
             base_file_write(out, values, n * sizeof *values);
         }
     free(values);

@@ -32,28 +32,12 @@ const struct gguf_tensor *conv_scales(const struct gguf_file *file, const struct
     return fits ? scales : NULL;
 }
 
-/** Columns of a stored row, of which the first is a multiple of the type's block. */
-static void decode(const struct gguf_tensor *t, uint64_t row, uint64_t col, size_t n, float *y)
-{
-    struct kern_rows rows = {.type = t->type->type,
-                             .data = t->data,
-                             .row_bytes = (size_t)t->row_bytes,
-                             .col_step = t->view ? (size_t)t->view->col_step : 0};
-    bool lies_apart = t->view || t->scales; /* rows, or what belongs to them */
-    if (lies_apart) {
-        rows.data = gguf_tensor_row(t, row);
-        rows.scales = gguf_tensor_scales(t, row);
-    }
-    kern_rows_decode(&rows, kern_quant_find(t->type->type)->decode, lies_apart ? 0 : (size_t)row,
-                     (size_t)col, n, y);
-}
-
 /** One value. */
 static float value_at(const struct gguf_tensor *t, uint64_t row, uint64_t col)
 {
     float block[CONV_RUN];
     uint64_t elems = kern_quant_find(t->type->type)->block_elems;
-    decode(t, row, col - col % elems, (size_t)elems, block);
+    kern_tensor_decode(t, row, (size_t)(col - col % elems), (size_t)elems, block);
     return block[col % elems];
 }
 
@@ -93,6 +77,6 @@ void conv_view_read(const struct conv_view *view, uint64_t row, uint64_t first_c
         for (size_t i = 0; i < n; i++)
             y[i] = value_at(t, first, turned(view, t->ne[0], first_col + i));
     else
-        decode(t, first + turned(view, view->ne[1], r), first_col, n, y);
+        kern_tensor_decode(t, first + turned(view, view->ne[1], r), first_col, n, y);
     change(view, matrix, n, y);
 }

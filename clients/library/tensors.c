@@ -81,19 +81,6 @@ enum assay_status assay_tensor_find(const struct assay_model *model, const char 
     return assay_own_end(tensor_find(model, name, out, &own), &own, why);
 }
 
-static void decode_row(const struct gguf_tensor *t, const struct kern_quant *quant, uint64_t row,
-                       float *out)
-{
-    bool apart = t->view || t->scales; /* rows, or what belongs to them */
-    const struct kern_rows rows = {.type = t->type->type,
-                                   .data = apart ? gguf_tensor_row(t, row) : t->data,
-                                   .row_bytes = (size_t)t->row_bytes,
-                                   .scales =
-                                       apart ? gguf_tensor_scales(t, row) : (struct gguf_scales){0},
-                                   .col_step = t->view ? (size_t)t->view->col_step : 0};
-    kern_rows_decode(&rows, quant->decode, apart ? 0 : (size_t)row, 0, (size_t)t->ne[0], out);
-}
-
 /** Rows first .. first + n - 1. */
 struct row_range {
     uint64_t first, n;
@@ -112,12 +99,11 @@ static enum status tensor_rows(const struct assay_model *m, size_t i, struct row
         return status_fail(why, STATUS_USAGE,
                            "tensor '%s' has %" PRIu64 " rows, not %" PRIu64 " from %" PRIu64 " on",
                            t->name, t->n_rows, rows.n, rows.first);
-    const struct kern_quant *quant = kern_quant_find(t->type->type);
-    if (!quant)
+    if (!kern_quant_find(t->type->type))
         return status_fail(why, STATUS_UNSUPPORTED, "tensor '%s': type %s cannot be decoded",
                            t->name, t->type->name);
     for (uint64_t row = 0; row < rows.n; row++)
-        decode_row(t, quant, rows.first + row, out + row * t->ne[0]);
+        kern_tensor_decode(t, rows.first + row, 0, (size_t)t->ne[0], out + row * t->ne[0]);
     return STATUS_OK;
 }
 

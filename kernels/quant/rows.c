@@ -91,3 +91,17 @@ void kern_rows_decode(const struct kern_rows *rows, kern_decode_fn *decode, size
         decode(kern_rows_blocks(rows, row, first_col + i, n_piece, work), y + i, n_piece);
     }
 }
+
+void kern_tensor_decode(const struct gguf_tensor *t, uint64_t row, size_t first_col, size_t n,
+                        float *y)
+{
+    bool lies_apart = t->view || t->scales; /* rows, or what belongs to them */
+    struct kern_rows rows = {.type = t->type->type,
+                             .data = lies_apart ? gguf_tensor_row(t, row) : t->data,
+                             .row_bytes = (size_t)t->row_bytes,
+                             .col_step = t->view ? (size_t)t->view->col_step : 0};
+    if (lies_apart)
+        rows.scales = gguf_tensor_scales(t, row);
+    kern_rows_decode(&rows, kern_quant_find(rows.type)->decode, lies_apart ? 0 : (size_t)row,
+                     first_col, n, y);
+}

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 
+#include "gguf/file.h"
 #include "kernels/quant/registry.h"
 
 /** Rows of a matrix in a file's bytes. */
@@ -41,5 +42,9 @@ const void *kern_rows_blocks(const struct kern_rows *rows, size_t row, size_t fi
 /** The same columns decoded.   y: n floats.   decode: the type's, of any ISA. */
 void kern_rows_decode(const struct kern_rows *rows, kern_decode_fn *decode, size_t row,
                       size_t first_col, size_t n, float *y);
+
+/** The same of a file's tensor, by the definition of its type, which must have a decoder. */
+void kern_tensor_decode(const struct gguf_tensor *tensor, uint64_t row, size_t first_col, size_t n,
+                        float *y);
 
 #endif
