@@ -93,7 +93,7 @@ enum { CLI_CHECK_LIMITS = 2 };
 /** The limits of a finished run, in the order of the options. (figures.c) */
 void cli_check_limits(const struct cli_check *c, struct cli_check_limit out[CLI_CHECK_LIMITS]);
 
-/** Open another recording. Fails: as cli_base_open; STATUS_FORMAT (it is none). */
+/** Open another recording. Fails: as cli_base_open; STATUS_FORMAT (no recording). */
 enum status cli_check_open_other(struct cli_base *out, const char *path, const struct cli_check *c,
                                  struct status_why *why);
 /** Whether it has the windows of the plan, which are laid; make its table. */
@@ -141,7 +141,7 @@ enum status cli_again_lay(struct cli_check *c, struct status_why *why);
 void cli_again_close(struct cli_check *c);
 /** Before what judges by it. Fails: STATUS_MEMORY. */
 enum status cli_again_summarise(struct cli_check *c, struct status_why *why);
-/** Of the runs, in a sentence without a full stop; made printable. */
+/** What is said of the runs: a sentence without a full stop, made printable. */
 const char *cli_again_sentence(char out[CLI_AGAINST_BYTES], const struct cli_check *c);
 void cli_again_print(const struct cli_check *c);
 /** The object `noise`. */

@@ -33,7 +33,7 @@ enum status imat_collector_open(struct imat_collector **out, const struct gguf_f
  */
 enum status imat_collector_attach(struct imat_collector *c, struct kern_backend *const *backends,
                                   size_t n_backends, struct status_why *why);
-/** Of the rows that belong to tokens those count that their marks name, not all. */
+/** Rows that belong to tokens count where their marks name them. */
 void imat_collector_mask(struct imat_collector *c);
 /** Rows count that the marks name, and all rows of experts. */
 void imat_collector_mask_dense(struct imat_collector *c);

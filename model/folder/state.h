@@ -274,7 +274,7 @@ enum status model_target_append(const struct model_folder *f, const struct model
 
 /** Heads whose rows are turned; where each layer has its own number, by the rows. */
 uint32_t model_target_heads(const struct model_folder *f, const struct model_target *t);
-/** The type of a tensor that is stored as numbers; false: it is none of F32, F16, BF16. */
+/** The type of a tensor that is stored as numbers; false: of a type but F32, F16, BF16. */
 bool model_plain_type(enum safetensors_type stored, enum gguf_type *type);
 /** Element i of a tensor of I64 or I32. */
 int64_t model_whole_number(const struct safetensors_tensor *s, size_t i);

@@ -4,7 +4,7 @@ import sys
 try:
     from lm_eval.__main__ import cli_evaluate
 except ImportError as error:
-    sys.exit(f"assay_gguf: lm_eval cannot be imported ({error}): pip install 'assay-gguf[harness]'")
+    sys.exit(f"assay_gguf: lm_eval cannot be imported ({error}): the extra assay-gguf[harness] has it")
 
 from assay_gguf import harness
 

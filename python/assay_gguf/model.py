@@ -17,7 +17,7 @@ import typing
 try:
     import numpy as np
 except ImportError as failure:
-    raise ImportError("assay_gguf's Model, decode and multiply need numpy: pip install 'assay-gguf[model]', or "
+    raise ImportError("assay_gguf's Model, decode and multiply need numpy: the extra assay-gguf[model] has it, and "
                       "Debian's python3-numpy") from failure
 
 from assay_gguf import library

@@ -271,7 +271,7 @@ class Errors(unittest.TestCase):
         code = ("import sys; sys.modules['numpy'] = None; sys.path.insert(0, sys.argv[1]); import assay_gguf\n"
                 "assay_gguf.run; assay_gguf.Model")
         done = subprocess.run([sys.executable, "-B", "-c", code, SOURCE / "python"], capture_output=True, text=True)
-        self.assertRegex(done.stderr, r"ImportError: assay_gguf's Model, decode and multiply need numpy: pip install")
+        self.assertRegex(done.stderr, r"ImportError: assay_gguf's Model, decode and multiply need numpy: the extra assay-gguf\[model\]")
 
 
 class Running(unittest.TestCase):

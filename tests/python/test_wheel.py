@@ -104,23 +104,23 @@ class Wheel(unittest.TestCase):
         self.check_library(venv / "bin" / "python", alone)
         done = subprocess.run([venv / "bin" / "python", "-m", "assay_gguf"], capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1), done.stderr)
-        self.assertIn("pip install 'assay-gguf[harness]'", done.stderr)
+        self.assertIn("the extra assay-gguf[harness] has it", done.stderr)
         output(venv / "bin" / "python", "-m", "pip", "uninstall", "-q", "-y", "assay-gguf")
         self.assertFalse((venv / "bin" / "assay").exists())
 
     def check_library(self, python, alone):
-        """The wheel's own libassay.so; an example, where numpy can be lent to the environment."""
+        """The wheel's own libassay.so; an example, where this machine has numpy."""
         loads = "from assay_gguf import library; print(library.library()._name)"
         self.assertTrue(output(python, "-c", loads, env=alone).rstrip().endswith("/program/lib/libassay.so.0"))
         numpy = subprocess.run([PYTHON, "-c", "import numpy; print(numpy.__path__[0])"], capture_output=True, text=True)
         if numpy.returncode:
             return
-        (lent := self.folder / "lent").mkdir()
+        (beside := self.folder / "beside").mkdir()
         for folder in pathlib.Path(numpy.stdout.strip()).parent.glob("numpy*"):
-            (lent / folder.name).symlink_to(folder)
+            (beside / folder.name).symlink_to(folder)
         words = [SOURCE / "examples" / "divergence_by_token.py", *(SOURCE / "data" / name for name in (
             "tiny.F16.gguf", "tiny.Q4_K_M.gguf", "text.txt")), self.folder / "plot.svg"]
-        said = output(python, *words, env={**alone, "PYTHONPATH": str(lent)}, cwd="/")
+        said = output(python, *words, env={**alone, "PYTHONPATH": str(beside)}, cwd="/")
         self.assertRegex(said, r"\A199 tokens, ")
 
     def test_without_the_program(self):

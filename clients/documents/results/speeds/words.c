@@ -34,7 +34,7 @@ static const cJSON *common(const struct doc_speeds *s, const char *name)
     return cJSON_Compare(a, base_json_member(last->at.json, name), true) ? a : NULL;
 }
 
-/* A text of theirs, "": it is none, or not known. */
+/* A text that both have; "": they have no such text, or do not know it. */
 static const char *common_text(const struct doc_speeds *s, const char *name)
 {
     const cJSON *found = common(s, name);
@@ -42,7 +42,7 @@ static const char *common_text(const struct doc_speeds *s, const char *name)
                                                                                : "";
 }
 
-/* A count of theirs; 0: it is none. */
+/* A count that both have; 0: they have no such count. */
 static double common_count(const struct doc_speeds *s, const char *name)
 {
     const cJSON *found = common(s, name);
